@@ -1,0 +1,37 @@
+# Every target sets up what it needs in .venv: python3, a C++ compiler and make are enough.
+PYTHON ?= python3
+BIN    := .venv/bin
+NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
+
+.PHONY: demo test lint bench docs fuzz clean
+
+demo: .venv/installed
+	$(BIN)/rarestream demo
+
+test: .venv/installed-test lint
+	$(BIN)/python -m pytest -q -n auto tests
+
+lint: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# Build tools live in the environment, so that a changed C++ file is one incremental build away.
+.venv/tools: .venv/bin/python
+	$(BIN)/python -m pip install -q "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	touch $@
+
+.venv/installed: .venv/tools $(NATIVE)
+	$(BIN)/python -m pip install -q --no-build-isolation -e .
+	touch $@
+
+.venv/installed-test: .venv/installed
+	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint]"
+	touch $@
+
+clean:
+	rm -rf build .venv docs/_build

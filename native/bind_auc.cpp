@@ -1,0 +1,7 @@
+#include "arrays.hpp"
+
+namespace rarestream {
+
+void bind_auc(nb::module_&) {}
+
+}  // namespace rarestream

@@ -1,0 +1,7 @@
+#include "arrays.hpp"
+
+namespace rarestream {
+
+void bind_svmlight(nb::module_&) {}
+
+}  // namespace rarestream

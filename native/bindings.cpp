@@ -1,0 +1,17 @@
+// The door between Python and the core: each room's bindings stand in a file of their own.
+#include <nanobind/nanobind.h>
+
+namespace rarestream {
+void bind_blocks(nanobind::module_&);
+void bind_learners(nanobind::module_&);
+void bind_svmlight(nanobind::module_&);
+void bind_auc(nanobind::module_&);
+}  // namespace rarestream
+
+NB_MODULE(_native, m) {
+    m.doc() = "The compiled core of rarestream; its sources stand in native/.";
+    rarestream::bind_blocks(m);
+    rarestream::bind_learners(m);
+    rarestream::bind_svmlight(m);
+    rarestream::bind_auc(m);
+}

@@ -1,0 +1,1 @@
+// The kernels compiled with AVX2.

@@ -1,0 +1,1 @@
+// The kernels as every machine can run them.
