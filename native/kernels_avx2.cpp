@@ -1,1 +1,3 @@
-// The kernels compiled with AVX2.
+// The same kernels, compiled with AVX2.
+#define RARESTREAM_ISA avx2
+#include "kernels_body.hpp"

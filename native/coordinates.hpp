@@ -1,0 +1,61 @@
+// How a coordinate's pair {z, n = sqrt(v)} gives its weight, and how a row's slope moves it.
+// x is the row after scaling, c the slope of the loss at its score, h its importance: h rows learned at one score.
+#pragma once
+
+#include "lanes.hpp"
+#include "reals.hpp"
+
+namespace rarestream {
+inline namespace RARESTREAM_ISA {
+
+// Follow the regularised leader, proximal: z holds gradients less sigma w, and v squared gradients.
+template <class Real>
+struct FtrlCoordinates {
+    using V = Lanes<Real>;
+    Real gamma, lam, beta;  // beta has gamma l2 in it
+    Real c = 0, h = 0;
+
+    FtrlCoordinates(double gamma_, double lam_, double l2, double beta_)
+        : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)),
+          beta(static_cast<Real>(beta_ + gamma_ * l2)) {}
+
+    V weight(V z, V n) const { return -gamma * soft(z, lam) / (beta + n); }
+
+    void aim(double slope, double importance) {
+        c = static_cast<Real>(slope);
+        h = static_cast<Real>(importance);
+    }
+
+    void step(V& z, V& n, V w, V x) const {
+        const V g = c * x, m = root(n * n + h * (g * g));
+        z += h * g - (m - n) / gamma * w;
+        n = m;
+    }
+};
+
+// Dual averaging: z holds plain gradients, and v grows with |c|^r x^2.
+template <class Real>
+struct DualCoordinates {
+    using V = Lanes<Real>;
+    Real gamma, lam, beta;
+    double r;
+    Real hc = 0, q = 0;
+
+    DualCoordinates(double gamma_, double lam_, double beta_, double r_)
+        : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)), beta(static_cast<Real>(beta_)), r(r_) {}
+
+    V weight(V z, V n) const { return -gamma * soft(z, lam) / (beta + n); }
+
+    void aim(double slope, double importance) {
+        hc = static_cast<Real>(importance * slope);
+        q = static_cast<Real>(importance * power(slope, r));
+    }
+
+    void step(V& z, V& n, V, V x) const {
+        z += hc * x;
+        n = root(n * n + q * (x * x));
+    }
+};
+
+}  // namespace RARESTREAM_ISA
+}  // namespace rarestream

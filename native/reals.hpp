@@ -1,0 +1,73 @@
+// exp and log in plain arithmetic. The C library picks its own variant by CPU, with other last bits; a model must not
+// depend on that. Both are right to about one unit in the last place.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "lanes.hpp"
+
+namespace rarestream {
+inline namespace RARESTREAM_ISA {
+
+inline double exponential(double x) {
+    if (!(x > -708.0)) return 0.0;
+    if (x > 708.0) x = 708.0;
+    const double k = static_cast<double>(static_cast<std::int64_t>(x * 1.4426950408889634 + (x < 0 ? -0.5 : 0.5)));
+    const double r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+    double p = 1.0 / 6227020800.0;  // 1 / 13!, then down the Taylor series; |r| <= 0.35
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    const std::uint64_t bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(k) + 1023) << 52;
+    double power;
+    std::memcpy(&power, &bits, sizeof power);
+    return p * power;
+}
+
+// For x > 0 and not denormal.
+inline double logarithm(double x) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    double e = static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023);
+    bits = (bits & 0x000FFFFFFFFFFFFFull) | 0x3FF0000000000000ull;
+    double m;
+    std::memcpy(&m, &bits, sizeof m);
+    if (m > 1.4142135623730951) {
+        m *= 0.5;
+        e += 1.0;
+    }
+    const double f = (m - 1.0) / (m + 1.0), g = f * f;  // log m = 2 artanh f, |f| <= 0.172
+    double p = 1.0 / 21.0;
+    for (int i = 19; i >= 1; i -= 2) p = p * g + 1.0 / i;
+    return e * 6.93147180369123816490e-01 + (2.0 * f * p + e * 1.90821492927058770002e-10);
+}
+
+inline double sigmoid(double x) {
+    if (x >= 0) return 1.0 / (1.0 + exponential(-x));
+    const double e = exponential(x);
+    return e / (1.0 + e);
+}
+
+// |c|^r; the powers in use are exact.
+inline double power(double c, double r) {
+    c = std::fabs(c);
+    if (r == 0.5) return std::sqrt(c);
+    if (r == 2.0) return c * c;
+    if (r == 1.0) return c;
+    if (r == 0.0) return 1.0;
+    return c < 1e-300 ? 0.0 : exponential(r * logarithm(c));
+}
+
+}  // namespace RARESTREAM_ISA
+}  // namespace rarestream

@@ -1,0 +1,67 @@
+"""Dual averaging with per-coordinate rates, on the AUC or the logistic loss.
+
+    s = <w, x>
+    logistic:  c = sigmoid(s + w0) - [y = +1]
+               v0 <- v0 + c^2,    w0 <- w0 - gamma c / (beta + sqrt(v0))
+    auc:       c = 2 (1 - p) min(s - b - 1, 0)   if y = +1
+               c = 2      p  max(s - a + 1, 0)   if y = -1
+
+p is the share of positives so far, a and b the mean scores of positives and negatives,
+each row scored before it is learned. The auc loss is the squared hinge: a row beyond the
+other class's mean by more than one teaches nothing. Each coordinate accumulates
+
+    z <- z + c x,    v <- v + |c|^r x^2
+
+and its weight is read off them when needed:
+
+    w = -gamma soft(z, lambda) / (beta + sqrt(v)),    soft(z, t) = sign(z) max(|z| - t, 0).
+
+Against FTRL-Proximal: no term -sigma w in z, a small beta, and r = 1/2 in place of
+2. The defaults were chosen once for all data sets; tuned or not, they are the best
+one-pass settings we know. The intercept takes plain AdaGrad steps. The score is s,
+without the intercept. A row of importance h counts as h rows learned at one score.
+
+[1] Xiao. Dual Averaging Methods for Regularized Stochastic Learning and Online
+    Optimization. JMLR 2010.
+[2] Duchi, Hazan, Singer. Adaptive Subgradient Methods. JMLR 2011.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rarestream.learners.base import Learner, non_negative, one_of, positive, register
+
+LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
+
+
+@register("dual-logistic", loss="logistic")
+@register("dual-auc", loss="auc")
+@dataclass(frozen=True, kw_only=True)
+class DualAveraging(Learner):
+    """Dual averaging with adaptive rates: O(k) a row, the best ranking without tuning."""
+
+    loss: str = one_of("auc", "auc", "logistic")
+    learning_rate: float = positive(None)  # gamma; None: 0.25 for auc, 1.3 for logistic
+    beta: float = positive(0.03)
+    l1: float = non_negative(0.0)  # lambda
+    rate_power: float = non_negative(0.5)  # r
+
+    native: ClassVar[str] = "DualAveraging"
+
+    def _checked(self, field: Any, value: Any) -> Any:
+        if field.name == "learning_rate" and value is None:
+            value = LEARNING_RATES[self.loss]
+        return super()._checked(field, value)
+
+    @property
+    def loss_is_logistic(self) -> bool:  # type: ignore[override]
+        return self.loss == "logistic"
+
+    @property
+    def name(self) -> str:
+        return f"dual-{self.loss}"
+
+    def kernel_settings(self) -> list[float]:
+        return [float(self.loss_is_logistic), self.learning_rate, self.l1, self.beta, self.rate_power]

@@ -1,0 +1,56 @@
+"""FTRL-AUC: follow the regularised leader on the pairwise square loss.
+
+A positive should outscore a negative by one; the squared miss is averaged over all
+pairs. In the surrogate of [1, Theorem 1] a row meets the other class only through its
+mean score, so k non-zeros cost O(k):
+
+    s = <w, x>,    g = 2 (1 - p) (s - b - 1) x   if y = +1
+                   g = 2      p  (s - a + 1) x   if y = -1
+
+p is the share of positives so far, a and b the mean scores of positives and negatives,
+each row scored before it is learned. Each coordinate accumulates
+
+    z <- z + g - (sqrt(v + g^2) - sqrt(v)) / gamma * w,     v <- v + g^2
+
+and its weight is read off them, never stored, so it cannot go stale:
+
+    w = -gamma soft(z, lambda) / (beta + sqrt(v) + gamma l2),    soft(z, t) = sign(z) max(|z| - t, 0).
+
+A row of importance h counts as h rows learned at one score: p, a, b count it h times,
+and g and g^2 enter z and v h times.
+
+Where this differs from the text of [1]: p counts the current row, as Theorem 1 defines
+it, and w is current when read; Algorithm 1 prints both one row behind. While only one
+class has been seen, p is 0 or 1 and nothing is learned.
+
+[1] Zhou, Ying, Skiena. Online AUC Optimization for Sparse High-Dimensional Datasets.
+    ICDM 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rarestream.learners.base import Learner, non_negative, positive, register
+
+
+@register("ftrl-auc")
+@dataclass(frozen=True, kw_only=True)
+class FtrlAuc(Learner):
+    """FTRL-AUC of Zhou, Ying and Skiena (ICDM 2020): O(k) a row, exact zeros with l1 > 0."""
+
+    learning_rate: float = positive(0.6)  # gamma in [1]
+    l1: float = non_negative(0.0)  # lambda in [1]
+    l2: float = non_negative(0.0)
+    beta: float = positive(1.0)  # the 1 of [1]'s learning rate gamma / (1 + sqrt(v))
+
+    native: ClassVar[str] = "FtrlAuc"
+    loss_is_logistic: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return "ftrl-auc"
+
+    def kernel_settings(self) -> list[float]:
+        return [self.learning_rate, self.l1, self.l2, self.beta]

@@ -1,0 +1,52 @@
+"""FTRL-Proximal: follow the regularised leader on the logistic loss.
+
+    s = <w, x>,    c = sigmoid(s + w0) - [y = +1],    g = c x
+
+Each coordinate accumulates
+
+    z <- z + g - (sqrt(v + g^2) - sqrt(v)) / gamma * w,     v <- v + g^2
+
+and its weight is read off them when needed:
+
+    w = -gamma soft(z, lambda) / (beta + sqrt(v) + gamma l2),    soft(z, t) = sign(z) max(|z| - t, 0).
+
+The intercept w0 is the weight of a feature that is 1 in every row, kept out of lambda
+and l2; without lambda the rule above is exactly
+
+    v0 <- v0 + c^2,    w0 <- w0 - gamma c / (beta + sqrt(v0)).
+
+The score is s, without the intercept: a constant changes no ranking, and one that moves
+while the model learns would blur the progressive AUC. A row of importance h counts as h
+rows learned at one score.
+
+[1] McMahan et al. Ad Click Prediction: a View from the Trenches. KDD 2013.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rarestream.learners.base import Learner, non_negative, positive, register
+
+
+@register("ftrl-proximal")
+@dataclass(frozen=True, kw_only=True)
+class FtrlProximal(Learner):
+    """FTRL-Proximal of McMahan et al. (KDD 2013), logistic loss: O(k) a row, exact zeros with l1 > 0."""
+
+    learning_rate: float = positive(4.0)  # alpha in [1], gamma above
+    l1: float = non_negative(0.0)
+    l2: float = non_negative(0.0)
+    beta: float = positive(1.0)
+    intercept: bool = True
+
+    native: ClassVar[str] = "FtrlProximal"
+    loss_is_logistic: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return "ftrl-proximal"
+
+    def kernel_settings(self) -> list[float]:
+        return [self.learning_rate, self.l1, self.l2, self.beta, float(self.intercept)]
