@@ -12,23 +12,23 @@ inline namespace RARESTREAM_ISA {
 template <class Real>
 struct FtrlCoordinates {
     using V = Lanes<Real>;
-    Real gamma, lam, beta;  // beta has gamma l2 in it
+    Real gamma, per_gamma, lam, beta;  // beta has gamma l2 in it
     Real c = 0, h = 0;
 
     FtrlCoordinates(double gamma_, double lam_, double l2, double beta_)
-        : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)),
+        : gamma(static_cast<Real>(gamma_)), per_gamma(static_cast<Real>(1 / gamma_)), lam(static_cast<Real>(lam_)),
           beta(static_cast<Real>(beta_ + gamma_ * l2)) {}
 
-    V weight(V z, V n) const { return -gamma * soft(z, lam) / (beta + n); }
+    V weight(const V& z, const V& n) const { return (-gamma) * soft(z, lam) / (beta + n); }
 
     void aim(double slope, double importance) {
         c = static_cast<Real>(slope);
         h = static_cast<Real>(importance);
     }
 
-    void step(V& z, V& n, V w, V x) const {
+    void step(V& z, V& n, const V& w, const V& x) const {
         const V g = c * x, m = root(n * n + h * (g * g));
-        z += h * g - (m - n) / gamma * w;
+        z = z + (h * g - per_gamma * (m - n) * w);
         n = m;
     }
 };
@@ -44,15 +44,15 @@ struct DualCoordinates {
     DualCoordinates(double gamma_, double lam_, double beta_, double r_)
         : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)), beta(static_cast<Real>(beta_)), r(r_) {}
 
-    V weight(V z, V n) const { return -gamma * soft(z, lam) / (beta + n); }
+    V weight(const V& z, const V& n) const { return (-gamma) * soft(z, lam) / (beta + n); }
 
     void aim(double slope, double importance) {
         hc = static_cast<Real>(importance * slope);
         q = static_cast<Real>(importance * power(slope, r));
     }
 
-    void step(V& z, V& n, V, V x) const {
-        z += hc * x;
+    void step(V& z, V& n, const V&, const V& x) const {
+        z = z + hc * x;
         n = root(n * n + q * (x * x));
     }
 };

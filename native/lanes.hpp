@@ -27,88 +27,166 @@ inline namespace RARESTREAM_ISA {
 
 constexpr int LANES = 8;
 
-typedef float F32 __attribute__((vector_size(32)));
-typedef double F64 __attribute__((vector_size(64)));
+#if defined(__AVX2__)
+constexpr int REGISTER = 32;  // bytes
+#else
+constexpr int REGISTER = 16;
+#endif
+typedef float FloatRegister __attribute__((vector_size(REGISTER)));
+typedef double DoubleRegister __attribute__((vector_size(REGISTER)));
+typedef std::int32_t MaskRegister __attribute__((vector_size(REGISTER)));
+
+// A register from memory of any alignment, in one access: memcpy may use two, and the load that follows then stalls.
+template <class Register>
+inline Register read(const void* p) {
+    typedef Register Anywhere __attribute__((aligned(4), may_alias));
+    return *static_cast<const Anywhere*>(p);
+}
+
+template <class Register>
+inline void write(void* p, const Register& r) {
+    typedef Register Anywhere __attribute__((aligned(4), may_alias));
+    *static_cast<Anywhere*>(p) = r;
+}
+
+// Eight lanes, spread over as many registers as the machine needs.
+template <class Real_, class Register_>
+struct LanesOf {
+    using Real = Real_;
+    using Register = Register_;
+    static constexpr int PARTS = LANES * sizeof(Real) / REGISTER;
+    Register part[PARTS];
+
+    static LanesOf all(Real value) {
+        LanesOf r;
+        for (auto& p : r.part) p = Register{} + value;
+        return r;
+    }
+    template <class Do>
+    friend inline LanesOf each(const LanesOf& l, const LanesOf& r, Do&& f) {
+        LanesOf out;
+        for (int i = 0; i < PARTS; ++i) out.part[i] = f(l.part[i], r.part[i]);
+        return out;
+    }
+    friend LanesOf operator+(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a + b; }); }
+    friend LanesOf operator-(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a - b; }); }
+    friend LanesOf operator*(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a * b; }); }
+    friend LanesOf operator/(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a / b; }); }
+    friend LanesOf operator*(Real l, LanesOf r) { return all(l) * r; }
+    friend LanesOf operator*(LanesOf l, Real r) { return l * all(r); }
+    friend LanesOf operator+(Real l, LanesOf r) { return all(l) + r; }
+};
+
+using F32 = LanesOf<float, FloatRegister>;
+using F64 = LanesOf<double, DoubleRegister>;
+static_assert(sizeof(F32) == 32 && sizeof(F64) == 64, "eight lanes, no padding");
 
 template <class Real>
-struct LanesOf;
+struct LanesFor;
 template <>
-struct LanesOf<float> {
-    typedef F32 type;
+struct LanesFor<float> {
+    using type = F32;
 };
 template <>
-struct LanesOf<double> {
-    typedef F64 type;
+struct LanesFor<double> {
+    using type = F64;
 };
 template <class Real>
-using Lanes = typename LanesOf<Real>::type;
+using Lanes = typename LanesFor<Real>::type;
 
 template <class Real>
 inline Lanes<Real> load(const Real* p) {
-    Lanes<Real> v;
-    std::memcpy(&v, p, sizeof v);
+    using V = Lanes<Real>;
+    V v;
+    for (int i = 0; i < V::PARTS; ++i) v.part[i] = read<typename V::Register>(p + i * (LANES / V::PARTS));
     return v;
 }
 
 template <class Real>
-inline void store(Real* p, Lanes<Real> v) {
-    std::memcpy(p, &v, sizeof v);
+inline void store(Real* p, const Lanes<Real>& v) {
+    using V = Lanes<Real>;
+    for (int i = 0; i < V::PARTS; ++i) write(p + i * (LANES / V::PARTS), v.part[i]);
+}
+
+// The first `live` lanes; the others become 0.
+inline F32 first(F32 v, std::int64_t live) {
+    static const std::int32_t keep[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    const std::int32_t* mask = keep + LANES - live;
+    for (int i = 0; i < F32::PARTS; ++i)
+        v.part[i] = (FloatRegister)((MaskRegister)v.part[i] & read<MaskRegister>(mask + i * (LANES / F32::PARTS)));
+    return v;
 }
 
 // Row values are float32 whatever the state is.
 template <class Real>
-inline Lanes<Real> load_values(const float* p) {
-    return __builtin_convertvector(load<float>(p), Lanes<Real>);
+inline Lanes<Real> widened(const F32& v);
+
+template <>
+inline F32 widened<float>(const F32& v) {
+    return v;
+}
+
+template <>
+inline F64 widened<double>(const F32& v) {
+    F64 wide;
+#if defined(__AVX2__)
+    wide.part[0] = (DoubleRegister)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v.part[0]));
+    wide.part[1] = (DoubleRegister)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v.part[0], 1));
+#elif defined(__SSE2__)
+    for (int i = 0; i < 2; ++i) {
+        const __m128 half = (__m128)v.part[i];
+        wide.part[2 * i] = (DoubleRegister)_mm_cvtps_pd(half);
+        wide.part[2 * i + 1] = (DoubleRegister)_mm_cvtps_pd(_mm_movehl_ps(half, half));
+    }
+#else
+    float narrow[LANES];
+    double spread[LANES];
+    store(narrow, v);
+    for (int l = 0; l < LANES; ++l) spread[l] = narrow[l];
+    wide = load(spread);
+#endif
+    return wide;
 }
 
 inline F32 root(F32 v) {
-    F32 r;
 #if defined(__AVX2__)
-    __m256 t;
-    std::memcpy(&t, &v, 32);
-    t = _mm256_sqrt_ps(t);
-    std::memcpy(&r, &t, 32);
+    v.part[0] = (FloatRegister)_mm256_sqrt_ps((__m256)v.part[0]);
 #elif defined(__SSE2__)
-    __m128 t[2];
-    std::memcpy(t, &v, 32);
-    t[0] = _mm_sqrt_ps(t[0]);
-    t[1] = _mm_sqrt_ps(t[1]);
-    std::memcpy(&r, t, 32);
+    for (auto& p : v.part) p = (FloatRegister)_mm_sqrt_ps((__m128)p);
 #else
-    for (int l = 0; l < LANES; ++l) r[l] = std::sqrt(v[l]);
+    for (auto& p : v.part)
+        for (int l = 0; l < 4; ++l) p[l] = std::sqrt(p[l]);
 #endif
-    return r;
+    return v;
 }
 
 inline F64 root(F64 v) {
-    F64 r;
 #if defined(__AVX2__)
-    __m256d t[2];
-    std::memcpy(t, &v, 64);
-    t[0] = _mm256_sqrt_pd(t[0]);
-    t[1] = _mm256_sqrt_pd(t[1]);
-    std::memcpy(&r, t, 64);
+    for (auto& p : v.part) p = (DoubleRegister)_mm256_sqrt_pd((__m256d)p);
 #elif defined(__SSE2__)
-    __m128d t[4];
-    std::memcpy(t, &v, 64);
-    for (auto& part : t) part = _mm_sqrt_pd(part);
-    std::memcpy(&r, t, 64);
+    for (auto& p : v.part) p = (DoubleRegister)_mm_sqrt_pd((__m128d)p);
 #else
-    for (int l = 0; l < LANES; ++l) r[l] = std::sqrt(v[l]);
+    for (auto& p : v.part)
+        for (int l = 0; l < 2; ++l) p[l] = std::sqrt(p[l]);
 #endif
-    return r;
+    return v;
 }
 
 // z shrunk towards zero by lam, exactly zero within it.
-template <class V, class Real>
-inline V soft(V z, Real lam) {
-    const V top = V{} + lam, low = V{} - lam;
-    const V inside = z > top ? top : (z < low ? low : z);
-    return z - inside;
+template <class V>
+inline V soft(const V& z, typename V::Real lam) {
+    using R = typename V::Register;
+    return each(z, V::all(lam), [](R x, R top) {
+        const R low = -top, capped = x < top ? x : top;
+        return x - (capped > low ? capped : low);
+    });
 }
 
+// The one order of summation.
 template <class V>
-inline double sum(V v) {
+inline double sum(const V& lanes) {
+    typename V::Real v[LANES];
+    store(v, lanes);
     return static_cast<double>(((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])));
 }
 
@@ -122,61 +200,66 @@ inline void gather(const Pair<Real>* state, const std::int32_t* at, Lanes<Real>&
         };
         const __m256 even = _mm256_set_m128(two(4), two(0)), odd = _mm256_set_m128(two(6), two(2));
         const __m256 zs = _mm256_shuffle_ps(even, odd, 0x88), ns = _mm256_shuffle_ps(even, odd, 0xDD);
-        std::memcpy(&z, &zs, 32);
-        std::memcpy(&n, &ns, 32);
+        z.part[0] = (FloatRegister)zs;
+        n.part[0] = (FloatRegister)ns;
     } else {
-        __m256d zs[2], ns[2];
         for (int half = 0; half < 2; ++half) {
             const std::int32_t* j = at + 4 * half;
             const auto one = [&](int i) { return _mm_loadu_pd(reinterpret_cast<const double*>(state + j[i])); };
             const __m256d even = _mm256_set_m128d(one(2), one(0)), odd = _mm256_set_m128d(one(3), one(1));
-            zs[half] = _mm256_unpacklo_pd(even, odd);
-            ns[half] = _mm256_unpackhi_pd(even, odd);
+            z.part[half] = (DoubleRegister)_mm256_unpacklo_pd(even, odd);
+            n.part[half] = (DoubleRegister)_mm256_unpackhi_pd(even, odd);
         }
-        std::memcpy(&z, zs, 64);
-        std::memcpy(&n, ns, 64);
     }
 #else
+    Real zs[LANES], ns[LANES];
     for (int l = 0; l < LANES; ++l) {
-        z[l] = state[at[l]].z;
-        n[l] = state[at[l]].n;
+        zs[l] = state[at[l]].z;
+        ns[l] = state[at[l]].n;
     }
+    z = load(zs);
+    n = load(ns);
+#endif
+}
+
+// The lanes as pairs again, in order. A pair is always written whole: a load that follows too soon on two halves stalls.
+template <class Real>
+inline void paired(const Lanes<Real>& z, const Lanes<Real>& n, Pair<Real>* out) {
+#if defined(__AVX2__)
+    if constexpr (sizeof(Real) == 4) {
+        const __m256 zs = (__m256)z.part[0], ns = (__m256)n.part[0];
+        const __m256 low = _mm256_unpacklo_ps(zs, ns), high = _mm256_unpackhi_ps(zs, ns);
+        _mm_storeu_ps(&out[0].z, _mm256_castps256_ps128(low));
+        _mm_storeu_ps(&out[2].z, _mm256_castps256_ps128(high));
+        _mm_storeu_ps(&out[4].z, _mm256_extractf128_ps(low, 1));
+        _mm_storeu_ps(&out[6].z, _mm256_extractf128_ps(high, 1));
+    } else {
+        for (int half = 0; half < 2; ++half) {
+            const __m256d zs = (__m256d)z.part[half], ns = (__m256d)n.part[half];
+            const __m256d even = _mm256_unpacklo_pd(zs, ns), odd = _mm256_unpackhi_pd(zs, ns);
+            _mm_storeu_pd(&out[4 * half].z, _mm256_castpd256_pd128(even));
+            _mm_storeu_pd(&out[4 * half + 1].z, _mm256_castpd256_pd128(odd));
+            _mm_storeu_pd(&out[4 * half + 2].z, _mm256_extractf128_pd(even, 1));
+            _mm_storeu_pd(&out[4 * half + 3].z, _mm256_extractf128_pd(odd, 1));
+        }
+    }
+#else
+    Real zs[LANES], ns[LANES];
+    store(zs, z);
+    store(ns, n);
+    for (int l = 0; l < LANES; ++l) out[l] = {zs[l], ns[l]};
 #endif
 }
 
 template <class Real>
-inline void scatter(Pair<Real>* state, const std::int32_t* at, Lanes<Real> z, Lanes<Real> n) {
-#if defined(__AVX2__)
-    if constexpr (sizeof(Real) == 4) {
-        __m256 zs, ns;
-        std::memcpy(&zs, &z, 32);
-        std::memcpy(&ns, &n, 32);
-        const __m256 low = _mm256_unpacklo_ps(zs, ns), high = _mm256_unpackhi_ps(zs, ns);
-        const auto two = [&](__m128 pairs, int i) {
-            _mm_storel_pi(reinterpret_cast<__m64*>(state + at[i]), pairs);
-            _mm_storeh_pi(reinterpret_cast<__m64*>(state + at[i + 1]), pairs);
-        };
-        two(_mm256_castps256_ps128(low), 0);
-        two(_mm256_castps256_ps128(high), 2);
-        two(_mm256_extractf128_ps(low, 1), 4);
-        two(_mm256_extractf128_ps(high, 1), 6);
-    } else {
-        __m256d zs[2], ns[2];
-        std::memcpy(zs, &z, 64);
-        std::memcpy(ns, &n, 64);
-        for (int half = 0; half < 2; ++half) {
-            const std::int32_t* j = at + 4 * half;
-            const __m256d even = _mm256_unpacklo_pd(zs[half], ns[half]), odd = _mm256_unpackhi_pd(zs[half], ns[half]);
-            const auto one = [&](int i, __m128d pair) { _mm_storeu_pd(reinterpret_cast<double*>(state + j[i]), pair); };
-            one(0, _mm256_castpd256_pd128(even));
-            one(1, _mm256_castpd256_pd128(odd));
-            one(2, _mm256_extractf128_pd(even, 1));
-            one(3, _mm256_extractf128_pd(odd, 1));
-        }
-    }
-#else
-    for (int l = 0; l < LANES; ++l) state[at[l]] = {z[l], n[l]};
-#endif
+inline void scatter(Pair<Real>* state, const std::int32_t* at, const Lanes<Real>& z, const Lanes<Real>& n,
+                    std::int64_t live) {
+    Pair<Real> pairs[LANES];
+    paired(z, n, pairs);
+    if (live >= LANES)
+        for (int l = 0; l < LANES; ++l) std::memcpy(state + at[l], pairs + l, sizeof(Pair<Real>));
+    else
+        for (int l = 0; l < live; ++l) std::memcpy(state + at[l], pairs + l, sizeof(Pair<Real>));
 }
 
 }  // namespace RARESTREAM_ISA

@@ -34,8 +34,8 @@ std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tall
     for (std::int64_t i = 0; i < rows.size; ++i) {
         const std::int64_t from = rows.indptr[i], k = rows.indptr[i + 1] - from;
         if (ahead) prefetch(table.pairs, rows, from, k);
-        const auto row = scaled(scale, table.largest, rows.indices + from, rows.values + from, k, scratch);
-        V total{};
+        const auto row = scaled(rows, i, scale, table.largest, scratch);
+        V total = V::all(0);
         std::int32_t padded[LANES];
         for (std::int64_t p = 0; p < k; p += LANES) {
             const std::int32_t* at;
@@ -43,7 +43,7 @@ std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tall
             V z, n;
             gather(table.pairs, at, z, n);
             const V w = rule.weight(z, n);
-            total += w * x;
+            total = total + w * x;
             store(scratch.x + p, x);
             store(scratch.z + p, z);
             store(scratch.n + p, n);
@@ -54,7 +54,7 @@ std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tall
         if (h == 0) continue;  // scored, and leaves no trace
         if (scale == Scale::none) {
             const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
-            if (!(norm(row.x, k) * slope * (h > 1 ? h : 1) < bound)) return i;
+            if (!(norm(row.x, k, row.readable) * slope * (h > 1 ? h : 1) < bound)) return i;
         }
         const double c = learner.slope(tally, s, rows.labels[i] > 0, h);
         if (row.grew) {  // what was gathered was measured by a smaller largest value
@@ -69,16 +69,10 @@ std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tall
         }
         if (c == 0 && !row.grew) continue;
         rule.aim(c, h);
-        std::int64_t p = 0;
-        for (; p + LANES <= k; p += LANES) {
+        for (std::int64_t p = 0; p < k; p += LANES) {
             V z = load(scratch.z + p), n = load(scratch.n + p);
             rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
-            scatter(table.pairs, row.at + p, z, n);
-        }
-        if (p < k) {
-            V z = load(scratch.z + p), n = load(scratch.n + p);
-            rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
-            for (int l = 0; p + l < k; ++l) table.pairs[row.at[p + l]] = {z[l], n[l]};
+            scatter(table.pairs, row.at + p, z, n, k - p);
         }
     }
     return rows.size;
@@ -92,15 +86,15 @@ void score(const Real* weights, std::int64_t size, const float* largest, const R
     for (std::int64_t i = 0; i < rows.size; ++i) {
         const std::int64_t from = rows.indptr[i], k = rows.indptr[i + 1] - from;
         if (ahead) prefetch(weights, rows, from, k);
-        const auto row = scaled(scale, largest, rows.indices + from, rows.values + from, k, scratch);
-        Lanes<Real> total{};
+        const auto row = scaled(rows, i, scale, largest, scratch);
+        auto total = Lanes<Real>::all(0);
         std::int32_t padded[LANES];
         for (std::int64_t p = 0; p < k; p += LANES) {
             const std::int32_t* at;
             const Lanes<Real> x = row.lanes(p, padded, at);
-            Lanes<Real> w;
+            Real w[LANES];
             for (int l = 0; l < LANES; ++l) w[l] = weights[at[l]];
-            total += w * x;
+            total = total + load(w) * x;
         }
         scores[i] = sum(total);
     }
@@ -115,15 +109,15 @@ void score(const Learner& learner, const Table<Real>& table, const Rows& rows, S
     for (std::int64_t i = 0; i < rows.size; ++i) {
         const std::int64_t from = rows.indptr[i], k = rows.indptr[i + 1] - from;
         if (ahead) prefetch(table.pairs, rows, from, k);
-        const auto row = scaled(scale, table.largest, rows.indices + from, rows.values + from, k, scratch);
-        Lanes<Real> total{};
+        const auto row = scaled(rows, i, scale, table.largest, scratch);
+        auto total = Lanes<Real>::all(0);
         std::int32_t padded[LANES];
         for (std::int64_t p = 0; p < k; p += LANES) {
             const std::int32_t* at;
             const Lanes<Real> x = row.lanes(p, padded, at);
             Lanes<Real> z, n;
             gather(table.pairs, at, z, n);
-            total += rule.weight(z, n) * x;
+            total = total + rule.weight(z, n) * x;
         }
         scores[i] = sum(total);
     }
@@ -134,13 +128,13 @@ template <class Learner, class Real>
 void weights(const Learner& learner, const Pair<Real>* pairs, std::int64_t size, Real* out) {
     const auto rule = learner.template coordinates<Real>();
     for (std::int64_t j = 0; j < size; j += LANES) {
-        Lanes<Real> z{}, n{};
         const int live = static_cast<int>(size - j < LANES ? size - j : LANES);
+        Real z[LANES] = {}, n[LANES] = {}, w[LANES];
         for (int l = 0; l < live; ++l) {
             z[l] = pairs[j + l].z;
             n[l] = pairs[j + l].n;
         }
-        const Lanes<Real> w = rule.weight(z, n);
+        store(w, rule.weight(load(z), load(n)));
         for (int l = 0; l < live; ++l) out[j + l] = w[l] + Real(0);  // no negative zeros
     }
 }

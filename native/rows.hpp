@@ -8,45 +8,42 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
+// Lanes p .. p+7 of a row of k values, 0 past its end. `readable` values may be read from x, the row's and what follows.
+inline F32 values_at(const float* x, std::int64_t p, std::int64_t k, std::int64_t readable) {
+    if (p + LANES <= k) return load(x + p);
+    if (p + LANES <= readable) return first(load(x + p), k - p);
+    float tail[LANES] = {};
+    for (int l = 0; p + l < k; ++l) tail[l] = x[p + l];
+    return load(tail);
+}
+
 // The Euclidean norm, eight lanes of double.
-inline double norm(const float* x, std::int64_t k) {
-    F64 total{};
-    std::int64_t p = 0;
-    for (; p + LANES <= k; p += LANES) {
-        const F64 v = load_values<double>(x + p);
-        total += v * v;
-    }
-    if (p < k) {
-        float tail[LANES] = {};
-        for (int l = 0; p + l < k; ++l) tail[l] = x[p + l];
-        const F64 v = load_values<double>(tail);
-        total += v * v;
+inline double norm(const float* x, std::int64_t k, std::int64_t readable) {
+    F64 total = F64::all(0);
+    for (std::int64_t p = 0; p < k; p += LANES) {
+        const F64 v = widened<double>(values_at(x, p, k, readable));
+        total = total + v * v;
     }
     return std::sqrt(sum(total));
 }
 
-// A row about to be used: the lanes are x times u. Past its end stand zeros that point at coordinate 0.
+// A row about to be used: the lanes are x times u.
 template <class Real>
 struct Scaled {
     const std::int32_t* at;
     const float* x;
-    std::int64_t k;
+    std::int64_t k, readable;
     Real u;
     bool grew;  // Scale::max: a value is larger than any before of its coordinate
 
+    // Lanes past the end are 0 and point at some coordinate, which they must not move.
     Lanes<Real> lanes(std::int64_t p, std::int32_t* padded, const std::int32_t*& where) const {
-        if (p + LANES <= k) {
-            where = at + p;
-            return load_values<Real>(x + p) * u;
+        where = at + p;
+        if (p + LANES > readable) {
+            for (int l = 0; l < LANES; ++l) padded[l] = p + l < k ? at[p + l] : 0;
+            where = padded;
         }
-        float tail[LANES] = {};
-        for (int l = 0; l < LANES; ++l) padded[l] = 0;
-        for (int l = 0; p + l < k; ++l) {
-            padded[l] = at[p + l];
-            tail[l] = x[p + l];
-        }
-        where = padded;
-        return load_values<Real>(tail) * u;
+        return widened<Real>(values_at(x, p, k, readable)) * u;
     }
 };
 
@@ -67,20 +64,26 @@ inline bool measure(const float* largest, const std::int32_t* at, const float* x
     return grew;
 }
 
+// Row i of the rows, scaled.
 template <class Real>
-inline Scaled<Real> scaled(Scale scale, const float* largest, const std::int32_t* at, const float* x, std::int64_t k,
+inline Scaled<Real> scaled(const Rows& rows, std::int64_t i, Scale scale, const float* largest,
                            const Scratch<Real>& scratch) {
-    if (scale == Scale::none) return {at, x, k, Real(1), false};
+    const std::int64_t from = rows.indptr[i], k = rows.indptr[i + 1] - from;
+    const std::int64_t readable = rows.indptr[rows.size] - from;
+    const std::int32_t* at = rows.indices + from;
+    const float* x = rows.values + from;
+    if (scale == Scale::none) return {at, x, k, readable, Real(1), false};
     bool grew = false;
     if (scale == Scale::max) {
         grew = measure(largest, at, x, k, scratch);
         x = scratch.raw;
     }
-    const double length = norm(x, k);
-    if (length > 1e-15 && length < 1e15) return {at, x, k, static_cast<Real>(1 / length), grew};
+    const std::int64_t beyond = scale == Scale::max ? k : readable;
+    const double length = norm(x, k, beyond);
+    if (length > 1e-15 && length < 1e15) return {at, x, k, beyond, static_cast<Real>(1 / length), grew};
     // So far from 1 that float32 could not hold 1 / length or a product on the way: divide once, in double.
     for (std::int64_t p = 0; p < k; ++p) scratch.raw[p] = length > 0 ? static_cast<float>(x[p] / length) : 0.0f;
-    return {at, scratch.raw, k, Real(1), grew};
+    return {at, scratch.raw, k, k, Real(1), grew};
 }
 
 }  // namespace RARESTREAM_ISA

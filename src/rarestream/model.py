@@ -1,0 +1,384 @@
+"""Model: a learner and its state. Learns, scores, saves, loads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rarestream import _native, modelfile
+from rarestream._version import __version__
+from rarestream.blocks import LARGEST_INDEX, Block, canonical
+from rarestream.errors import DataError, ModelBusyError, ModelFileError
+from rarestream.learners import Learner, State, make_learner
+from rarestream.metrics import StreamingAuc
+
+SCALES = ("none", "unit", "max")  # in the order of native/kernels.hpp
+DTYPES = ("float32", "float64")
+KINDS = ("resumable", "scoring")
+
+
+class Model:
+    """A learner and what it has learned.
+
+    `dtype` is that of the state: float32, or float64 on request. `scale` says how rows are scaled before they are
+    learned or scored: "unit" to Euclidean norm 1; "max" divides each feature by its largest absolute value so far,
+    then to norm 1 (for raw numeric columns); "none" takes them as they are. The state grows when a larger index
+    arrives, so d need not be known; `n_features` reserves room for it.
+
+    Any number of threads may score while nobody learns. `learn` beside another `learn` or `score` of the same model
+    raises ModelBusyError.
+    """
+
+    def __init__(
+        self,
+        learner: Learner | str,
+        *,
+        dtype: str = "float32",
+        scale: str = "unit",
+        n_features: int = 0,
+    ) -> None:
+        if isinstance(learner, str):
+            learner = make_learner(learner)
+        if not isinstance(learner, Learner):
+            raise TypeError(f"Model: a learner is needed, such as DualAveraging(), got {learner!r}.")
+        if dtype not in DTYPES:
+            raise ValueError(f"Model: dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+        if scale not in SCALES:
+            raise ValueError(f"Model: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
+        if not 0 <= n_features <= LARGEST_INDEX + 1:
+            raise ValueError(f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}.")
+        self.learner = learner
+        self.dtype = dtype
+        self.scale = scale
+        self.rows = 0  # learned so far
+        self.positives = 0
+        self.progress = StreamingAuc()  # of the scores rows had before they were learned
+        self.source: dict[str, Any] = {}  # where the rows came from and how far it was read: for resuming
+        self._n_features = n_features
+        self._state: State | None = learner.start(n_features, dtype)
+        self._weights = np.zeros(0, dtype)  # of a scoring-only model
+        self._largest = np.zeros(n_features, np.float32) if scale == "max" else None
+        self._tally = self._state.tally
+        self._open()
+
+    def _open(self) -> None:
+        self._kernel = self.learner.kernel()
+        self._gate = _native.Gate()
+        self._scale = SCALES.index(self.scale)
+        self._coef: NDArray[Any] | None = None
+
+    # -- learning and scoring
+
+    def learn(self, block: Block) -> NDArray[np.float64]:
+        """Learns the rows in order. Returns the score each row had before it was learned."""
+        if block.labels is None:
+            raise DataError("Model.learn: the block has no labels. Use score() for unlabelled rows.")
+        scores = np.empty(len(block))
+        with self._learning():
+            state = self._room(block.width)
+            learned = self._kernel.learn(
+                state.pairs,
+                state.tally,
+                self._largest,
+                block.indptr,
+                block.indices,
+                block.values,
+                block.width,
+                block.labels,
+                block.importances,
+                self._scale,
+                scores,
+            )
+            self._coef = None
+            self._n_features = max(self._n_features, block.width)
+            done = block if learned == len(block) else block[:learned]
+            assert done.labels is not None
+            self.rows += learned
+            self.positives += int(np.count_nonzero(done.labels > 0))
+            self.progress.add(done.labels, scores[:learned], done.importances)
+        if learned < len(block):
+            raise DataError(
+                f"Model.learn: row {learned} of the block has values so large that its step overflows {self.dtype} "
+                f"with scale='none'. The {learned} rows before it were learned, it was not. Use scale='unit' or 'max'."
+            )
+        return scores
+
+    def learn_one(
+        self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None
+    ) -> float:
+        """Learns one row; the same as `learn` on a block of it. Returns its score before."""
+        return float(self.learn(_one(indices, values, label, importance))[0])
+
+    def score(self, block: Block) -> NDArray[np.float64]:
+        """The rows' scores: larger means more likely positive. Changes nothing."""
+        scores = np.empty(len(block))
+        with self._scoring():
+            if self._state is None:
+                weights, largest = self._scoring_arrays(block.width)
+                args = (block.indptr, block.indices, block.values, block.width, self._scale, scores)
+                _native.score_weights(weights, largest, *args)
+            else:
+                state = self._room(block.width)
+                args = (block.indptr, block.indices, block.values, block.width, self._scale, scores)
+                self._kernel.score(state.pairs, self._largest, *args)
+        return scores
+
+    def score_one(self, indices: ArrayLike, values: ArrayLike) -> float:
+        return float(self.score(_one(indices, values))[0])
+
+    # -- what was learned
+
+    @property
+    def n_features(self) -> int:
+        return self._n_features
+
+    @property
+    def coef(self) -> NDArray[Any]:
+        """The weight of every feature; read-only. Exact zeros where l1 says so. For scaled rows: see `scale`."""
+        if self._coef is None:
+            weights = np.zeros(self._n_features, self.dtype)
+            if self._state is None:
+                weights[: len(self._weights)] = self._weights[: self._n_features]
+            else:
+                weights = self._kernel.weights(self._state.pairs)[: self._n_features]
+            if self._largest is not None:
+                known = self._largest[: self._n_features]
+                weights = np.divide(weights, known, out=np.zeros_like(weights), where=known > 0)
+            weights.flags.writeable = False
+            self._coef = weights
+        return self._coef
+
+    @property
+    def nonzeros(self) -> int:
+        """How many weights are not zero: the size of the model."""
+        return int(np.count_nonzero(self.coef))
+
+    @property
+    def intercept(self) -> float:
+        """What a logistic learner adds to a score to make it log odds; 0 for AUC losses."""
+        return float(self._tally[4])
+
+    @property
+    def class_means(self) -> tuple[float, float]:
+        """The mean score of negatives and of positives, each row scored before it was learned."""
+        return float(self._tally[3]), float(self._tally[2])
+
+    @property
+    def threshold(self) -> float:
+        """Scores above it are called positive: zero log odds, or for AUC losses halfway between the class means."""
+        if self.learner.loss_is_logistic:
+            return -self.intercept
+        return sum(self.class_means) / 2
+
+    @property
+    def kind(self) -> str:
+        """"resumable", or "scoring" for a model that was saved without its state."""
+        return "scoring" if self._state is None else "resumable"
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({self.learner!r}, dtype={self.dtype!r}, scale={self.scale!r}): {self.rows:,} rows, "
+            f"{self._n_features:,} features"
+        )
+
+    # -- files
+
+    def save(self, path: str | os.PathLike[str], kind: str = "resumable") -> None:
+        """Writes a `.rare` file, whole or not at all: "resumable" with all state, or "scoring" with weights only."""
+        modelfile.write(path, *self._parts(kind))
+
+    def to_bytes(self, kind: str = "resumable") -> bytes:
+        return modelfile.to_bytes(*self._parts(kind))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """The model of a `.rare` file. Continuing with it equals never having stopped."""
+        return cls._of(*modelfile.read(path), str(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str = "model") -> Model:
+        return cls._of(*modelfile.from_bytes(data, name), name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Model.from_bytes, (self.to_bytes(self.kind),))
+
+    def _parts(self, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        if kind not in KINDS:
+            raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+        if self._state is None and kind == "resumable":
+            raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
+        auc = self.progress.auc
+        metrics = {"progressive_auc": auc, "auc_low": auc.low, "auc_high": auc.high, "auc_bound": auc.bound}
+        header = {
+            "kind": kind,
+            "rarestream": __version__,
+            "learner": {"name": self.learner.name, "settings": self.learner.settings},
+            "dtype": self.dtype,
+            "scale": self.scale,
+            "features": {"space": "columns", "count": self._n_features},
+            "rows": self.rows,
+            "positives": self.positives,
+            "source": self.source,
+            "metrics": {} if auc != auc else metrics,
+        }
+        arrays: dict[str, NDArray[Any]] = {"tally": self._tally}
+        if kind == "resumable":
+            assert self._state is not None
+            pairs = self._state.pairs
+            touched = np.flatnonzero((pairs[:, 0] != 0) | (pairs[:, 1] != 0))
+            arrays |= {"index": touched.astype(np.int32), "z": pairs[touched, 0], "n": pairs[touched, 1]}
+            arrays |= {f"progress.{name}": part for name, part in self.progress.state().items()}
+        else:
+            weights = self._weights if self._state is None else self._kernel.weights(self._state.pairs)
+            living = np.flatnonzero(weights)
+            arrays |= {"index": living.astype(np.int32), "weight": weights[living]}
+        if self._largest is not None:
+            known = np.flatnonzero(self._largest)
+            arrays |= {"largest_index": known.astype(np.int32), "largest": self._largest[known]}
+        return header, arrays
+
+    @classmethod
+    def _of(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> Model:
+        try:
+            count = header["features"]["count"]
+            if not isinstance(count, int) or header["features"]["space"] != "columns":
+                raise ValueError("its feature space is unknown")
+            made = make_learner(header["learner"]["name"], **header["learner"]["settings"])
+            model = cls(made, dtype=header["dtype"], scale=header["scale"], n_features=count)
+            model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
+            model.source = dict(header["source"])
+            model._take(str(header["kind"]), arrays)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, MemoryError) as error:
+            raise ModelFileError(f"{name}: not a model this version can read ({_said(error)}).") from None
+        return model
+
+    def _take(self, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Puts a file's arrays in place; ValueError or KeyError if they break a rule."""
+        d = self._n_features
+        assert self._state is not None
+        self._tally[:] = _checked(arrays, "tally", np.dtype(np.float64), len(self._tally))
+        if (self._tally[[0, 1, 5]] < 0).any():
+            raise ValueError("its counts are negative")
+        index = _index(arrays, "index", d)
+        if kind == "resumable":
+            self._state.pairs[index, 0] = _checked(arrays, "z", np.dtype(self.dtype), len(index))
+            n = _checked(arrays, "n", np.dtype(self.dtype), len(index))
+            if (n < 0).any():
+                raise ValueError("array 'n' has negative entries")
+            self._state.pairs[index, 1] = n
+            progress = {key[9:]: part for key, part in arrays.items() if key.startswith("progress.")}
+            self.progress = StreamingAuc.from_state(progress)
+        elif kind == "scoring":
+            self._weights = np.zeros(d, self.dtype)
+            self._weights[index] = _checked(arrays, "weight", np.dtype(self.dtype), len(index))
+            self._state = None
+        else:
+            raise ValueError(f"its kind is {kind!r}")
+        if self._largest is not None:
+            known = _index(arrays, "largest_index", d)
+            largest = _checked(arrays, "largest", np.dtype(np.float32), len(known))
+            if (largest <= 0).any():
+                raise ValueError("array 'largest' has entries <= 0")
+            self._largest[known] = largest
+
+    # -- inside
+
+    def _room(self, width: int) -> State:
+        """The state, with at least `width` slots. More slots than features change nothing that can be seen."""
+        state = self._state
+        if state is None:
+            raise ModelFileError(
+                "Model.learn: this model was saved for scoring only. Load one saved with kind='resumable' to go on."
+            )
+        slots = len(state.pairs)
+        if width > slots:
+            slots = min(max(width, slots + slots // 2), LARGEST_INDEX + 1)
+            if self._largest is not None:
+                largest = np.zeros(slots, np.float32)
+                largest[: len(self._largest)] = self._largest
+                self._largest = largest
+            self._state = state = state.grown(slots)
+        return state
+
+    def _scoring_arrays(self, width: int) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+        """Weights and largest values of a scoring-only model, zeros up to `width`."""
+        if width > len(self._weights):
+            self._weights = np.concatenate([self._weights, np.zeros(width - len(self._weights), self.dtype)])
+            if self._largest is not None:
+                more = np.zeros(width - len(self._largest), np.float32)
+                self._largest = np.concatenate([self._largest, more])
+        return self._weights, self._largest
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        if not self._gate.begin_learning():
+            raise ModelBusyError(
+                "Model.learn: another thread is learning or scoring with this model. Learn from one thread, "
+                "and score with a copy (Model.from_bytes(model.to_bytes())) meanwhile."
+            )
+        try:
+            yield
+        finally:
+            self._gate.end_learning()
+
+    @contextmanager
+    def _scoring(self) -> Iterator[None]:
+        if not self._gate.begin_scoring():
+            raise ModelBusyError(
+                "Model.score: another thread is learning with this model. Score when it is done, or with a copy."
+            )
+        try:
+            yield
+        finally:
+            self._gate.end_scoring()
+
+
+def _one(
+    indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None
+) -> Block:
+    columns, entries = np.asarray(indices), np.asarray(values)
+    starts = np.array([0, len(columns)], np.int64)
+    rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries)
+    if label is None:
+        return Block(*rows)
+    if label not in (-1, 0, 1):
+        raise DataError(f"Model.learn_one: labels are -1 and +1, or 0 and 1, got {label!r}.")
+    weight = None
+    if importance is not None:
+        if not 0 <= importance < float("inf"):
+            raise DataError(f"Model.learn_one: an importance is finite and >= 0, got {importance}.")
+        weight = np.array([importance], np.float64)
+    return Block(*rows, np.array([1 if label == 1 else -1], np.int8), weight)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"a count is {value!r}")
+    return value
+
+
+def _checked(
+    arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], size: int
+) -> NDArray[Any]:
+    array = arrays[name]
+    if array.dtype != dtype or array.shape != (size,):
+        raise ValueError(f"array {name!r} is {array.dtype}{list(array.shape)}, not {dtype}[{size}]")
+    if not np.isfinite(array).all():
+        raise ValueError(f"array {name!r} holds NaN or infinity")
+    return array
+
+
+def _index(arrays: Mapping[str, NDArray[Any]], name: str, d: int) -> NDArray[Any]:
+    index = _checked(arrays, name, np.dtype(np.int32), arrays[name].size)
+    if len(index) and (index[0] < 0 or index[-1] >= d or (np.diff(index) <= 0).any()):
+        raise ValueError(f"array {name!r} must ascend within 0 .. {d - 1}")
+    return index
+
+
+def _said(error: BaseException) -> str:
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) and error.args else str(error)
