@@ -51,7 +51,9 @@ class Model:
         if scale not in SCALES:
             raise ValueError(f"Model: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
         if not 0 <= n_features <= LARGEST_INDEX + 1:
-            raise ValueError(f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}.")
+            raise ValueError(
+                f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}."
+            )
         self.learner = learner
         self.dtype = dtype
         self.scale = scale
@@ -177,7 +179,7 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """"resumable", or "scoring" for a model that was saved without its state."""
+        """ "resumable", or "scoring" for a model that was saved without its state."""
         return "scoring" if self._state is None else "resumable"
 
     def __repr__(self) -> str:
@@ -211,7 +213,9 @@ class Model:
         if kind not in KINDS:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
         if self._state is None and kind == "resumable":
-            raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
+            raise ModelFileError(
+                "Model.save: a scoring-only model has no state to save; pass kind='scoring'."
+            )
         auc = self.progress.auc
         metrics = {"progressive_auc": auc, "auc_low": auc.low, "auc_high": auc.high, "auc_bound": auc.bound}
         header = {
@@ -362,9 +366,7 @@ def _count(value: Any) -> int:
     return value
 
 
-def _checked(
-    arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], size: int
-) -> NDArray[Any]:
+def _checked(arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], size: int) -> NDArray[Any]:
     array = arrays[name]
     if array.dtype != dtype or array.shape != (size,):
         raise ValueError(f"array {name!r} is {array.dtype}{list(array.shape)}, not {dtype}[{size}]")
@@ -375,7 +377,7 @@ def _checked(
 
 def _index(arrays: Mapping[str, NDArray[Any]], name: str, d: int) -> NDArray[Any]:
     index = _checked(arrays, name, np.dtype(np.int32), arrays[name].size)
-    if len(index) and (index[0] < 0 or index[-1] >= d or (np.diff(index) <= 0).any()):
+    if len(index) and (index[0] < 0 or index[-1] >= d or (index[1:] <= index[:-1]).any()):
         raise ValueError(f"array {name!r} must ascend within 0 .. {d - 1}")
     return index
 

@@ -1,0 +1,60 @@
+"""The native sources, built with address and undefined-behaviour sanitizers, on golden, hostile and random input."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "build" / "sanitized"
+# Everything that reaches the native code. Estimator checks and the command line add only Python to it.
+ROOMS = ["learners", "readers", "metrics", "model", "blocks"]
+
+
+def runtime(name: str) -> str | None:
+    """Where the compiler keeps a sanitizer's library; None when it has none."""
+    compiler = os.environ.get("CXX") or shutil.which("g++") or "c++"
+    found = subprocess.run(
+        [compiler, f"-print-file-name={name}"], capture_output=True, text=True
+    ).stdout.strip()
+    return found if os.path.isabs(found) and os.path.exists(found) else None
+
+
+@pytest.mark.skipif(not runtime("libasan.so"), reason="the compiler brings no address sanitizer")
+@pytest.mark.skipif("RARESTREAM_NATIVE" in os.environ, reason="this is the sanitized run")
+def test_the_native_core_is_clean_under_address_and_undefined_behaviour_sanitizers():
+    cmake = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    configure = [
+        cmake,
+        "-S",
+        ROOT,
+        "-B",
+        BUILD,
+        "-DRARESTREAM_SANITIZE=ON",
+        f"-DPython_EXECUTABLE={sys.executable}",
+    ]
+    for command in (configure, [cmake, "--build", BUILD, "-j", "2"]):
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    native = next(BUILD.glob("_native*.so"))
+    environment = {
+        **os.environ,
+        "RARESTREAM_NATIVE": str(native),
+        "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so.6') or ''}".strip(),
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    folders = [str(ROOT / "tests" / room) for room in ROOMS if (ROOT / "tests" / room).is_dir()]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *folders],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, (run.stdout + run.stderr)[-6000:]

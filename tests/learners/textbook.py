@@ -1,0 +1,136 @@
+"""Every learner once more, dense, slow and plain: written only to be read, and to be agreed with.
+
+Each takes a Block and the learner's settings, in double precision, and returns the score each row had before it was
+learned and the weights at the end (for rows scaled as the model scales them), with the intercept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal
+
+
+class Rows:
+    """The rows of a Block, dense and scaled, with the largest value of each feature so far."""
+
+    def __init__(self, block: Block, d: int, scale: str) -> None:
+        self.dense = np.zeros((len(block), d))
+        for i in range(len(block)):
+            at = slice(block.indptr[i], block.indptr[i + 1])
+            self.dense[i, block.indices[at]] = block.values[at]
+        self.y = block.labels
+        self.h = np.ones(len(block)) if block.importances is None else block.importances
+        self.scale = scale
+        self.largest = np.zeros(d)
+
+    def __iter__(self):
+        """x, y, h and by how much older state shrinks because a feature's largest value grew."""
+        for x, y, h in zip(self.dense, self.y, self.h, strict=True):
+            shrink = np.ones_like(x)
+            if self.scale == "max":
+                grown = np.maximum(self.largest, abs(x))
+                shrink = np.divide(self.largest, grown, out=shrink, where=grown > 0)
+                x = np.divide(x, grown, out=np.zeros_like(x), where=grown > 0)
+                if h > 0:
+                    self.largest = grown
+            if self.scale != "none" and np.linalg.norm(x) > 0:
+                x = x / np.linalg.norm(x)
+            yield x, y, h, shrink
+
+
+def sigmoid(s: float) -> float:
+    return 1 / (1 + math.exp(-s)) if s >= 0 else math.exp(s) / (1 + math.exp(s))
+
+
+def soft(z: np.ndarray, t: float) -> np.ndarray:
+    return np.sign(z) * np.maximum(abs(z) - t, 0)
+
+
+class Means:
+    """Class counts and mean scores, each row counted when it arrives."""
+
+    def __init__(self) -> None:
+        self.n = {1: 0.0, -1: 0.0}
+        self.mean = {1: 0.0, -1: 0.0}
+
+    def count(self, s: float, y: int, h: float) -> float:
+        self.n[y] += h
+        self.mean[y] += h * (s - self.mean[y]) / self.n[y]
+        return self.n[1] / (self.n[1] + self.n[-1])
+
+
+class Intercept:
+    def __init__(self, learning_rate: float, beta: float) -> None:
+        self.w, self.v, self.learning_rate, self.beta = 0.0, 0.0, learning_rate, beta
+
+    def step(self, c: float, h: float) -> None:
+        self.v += h * c**2
+        self.w -= self.learning_rate * h * c / (self.beta + math.sqrt(self.v))
+
+
+def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
+    d = rows.dense.shape[1]
+    z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
+    gamma, scores = learner.learning_rate, []
+
+    def weights():
+        return -gamma * soft(z, learner.l1) / (learner.beta + np.sqrt(v) + gamma * learner.l2)
+
+    for x, y, h, shrink in rows:
+        s = weights() @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        z, v = z * shrink, v * shrink**2
+        p = means.count(s, y, h)
+        if isinstance(learner, FtrlProximal):
+            c = sigmoid(s + bias.w) - (y == 1)
+            if learner.intercept:
+                bias.step(c, h)
+        elif y == 1:
+            c = 2 * (1 - p) * (s - means.mean[-1] - 1)
+        else:
+            c = 2 * p * (s - means.mean[1] + 1)
+        g, w = c * x, weights()
+        grown = v + h * g**2
+        z = z + h * g - (np.sqrt(grown) - np.sqrt(v)) / gamma * w
+        v = grown
+    return np.array(scores), weights(), bias.w
+
+
+def dual_averaging(learner: DualAveraging, rows: Rows):
+    d = rows.dense.shape[1]
+    z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
+    scores = []
+
+    def weights():
+        return -learner.learning_rate * soft(z, learner.l1) / (learner.beta + np.sqrt(v))
+
+    for x, y, h, shrink in rows:
+        s = weights() @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        z, v = z * shrink, v * shrink**2
+        p = means.count(s, y, h)
+        if learner.loss == "logistic":
+            c = sigmoid(s + bias.w) - (y == 1)
+            bias.step(c, h)
+        elif y == 1:
+            c = 2 * (1 - p) * min(s - means.mean[-1] - 1, 0)
+        else:
+            c = 2 * p * max(s - means.mean[1] + 1, 0)
+        if c != 0:
+            z = z + h * c * x
+            v = v + h * abs(c) ** learner.rate_power * x**2
+    return np.array(scores), weights(), bias.w
+
+
+def textbook(learner, block: Block, d: int, scale: str = "unit"):
+    """The scores before learning, the weights of scaled rows, the intercept, and the features' largest values."""
+    rows = Rows(block, d, scale)
+    run = dual_averaging if isinstance(learner, DualAveraging) else ftrl
+    return *run(learner, rows), rows.largest

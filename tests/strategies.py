@@ -1,0 +1,51 @@
+"""Hypothesis streams shared by all tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rarestream import Block
+
+FEATURES = 12
+
+
+@st.composite
+def blocks(draw, max_rows: int = 30, features: int = FEATURES, importances: bool = False) -> Block:
+    """A short labelled stream: empty rows, signed and repeated values, runs of one class."""
+    n = draw(st.integers(1, max_rows))
+    value = st.sampled_from([1.0, -1.0, 0.5, 2.0, -0.25, 3.0, 0.125])
+    rows = draw(
+        st.lists(
+            st.dictionaries(st.integers(0, features - 1), value, max_size=features), min_size=n, max_size=n
+        )
+    )
+    labels = draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n))
+    weights = None
+    if importances:
+        weights = draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0]), min_size=n, max_size=n))
+    return block_of(rows, labels, weights)
+
+
+def block_of(rows, labels=None, importances=None) -> Block:
+    """A Block from a list of dicts {index: value}."""
+    indptr = np.cumsum([0] + [len(row) for row in rows])
+    indices = np.array([j for row in rows for j in row], np.int64)
+    values = np.array([x for row in rows for x in row.values()], np.float64)
+    return Block.of((indptr, indices, values), labels, importances)
+
+
+def random_block(n: int, d: int, k: int, seed: int = 0, share: float = 0.3) -> Block:
+    """Zipf-like features with a planted signal: enough to learn from."""
+    rng = np.random.default_rng(seed)
+    planted = rng.normal(size=d) * (rng.random(d) < 0.5)
+    popularity = 1.0 / (np.arange(d) + 3.0)
+    rows, margins = [], []
+    for _ in range(n):
+        size = max(1, int(rng.integers(1, 2 * k)))
+        at = rng.choice(d, size=min(size, d), replace=False, p=popularity / popularity.sum())
+        x = rng.choice([1.0, 0.5, 2.0, -1.0], size=len(at))
+        rows.append(dict(zip(at.tolist(), x.tolist(), strict=True)))
+        margins.append(planted[at] @ x / np.linalg.norm(x))
+    noisy = np.array(margins) + 0.3 * rng.normal(size=n)
+    return block_of(rows, np.where(noisy > np.quantile(noisy, 1 - share), 1, -1))
