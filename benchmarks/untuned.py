@@ -46,19 +46,13 @@ def trials(rows: Block, count: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--trials", type=int, default=4)
     parser.add_argument("--sets", default=",".join(PUBLISHED))
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    print(
-        f"{'data set':10}"
-        + "".join(f"{name:>20}" for name in LEARNERS)
-        + f"{'published: FTRL-AUC':>21}{'best':>8}"
-    )
+    print(f"{'data set':10}" + "".join(f"{name:>20}" for name in LEARNERS) + f"{'published: FTRL-AUC':>21}{'best':>8}")
     results = {}
     for name in given.sets.split(","):
         path = given.data_dir / f"{name}.svm.bz2"
@@ -69,9 +63,7 @@ def main() -> None:
         results[name] = found
         cells = (f"{np.mean(a):.4f} ± {np.std(a, ddof=1) / np.sqrt(len(a)):.4f}" for a in found.values())
         first, best = PUBLISHED.get(name, (float("nan"), float("nan")))
-        print(
-            f"{name:10}" + "".join(f"{cell:>20}" for cell in cells) + f"{first:21.4f}{best:8.4f}", flush=True
-        )
+        print(f"{name:10}" + "".join(f"{cell:>20}" for cell in cells) + f"{first:21.4f}{best:8.4f}", flush=True)
     if given.json:
         given.json.write_text(json.dumps(results, indent=1))
 

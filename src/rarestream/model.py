@@ -51,9 +51,7 @@ class Model:
         if scale not in SCALES:
             raise ValueError(f"Model: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
         if not 0 <= n_features <= LARGEST_INDEX + 1:
-            raise ValueError(
-                f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}."
-            )
+            raise ValueError(f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}.")
         self.learner = learner
         self.dtype = dtype
         self.scale = scale
@@ -110,9 +108,7 @@ class Model:
             )
         return scores
 
-    def learn_one(
-        self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None
-    ) -> float:
+    def learn_one(self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None) -> float:
         """Learns one row; the same as `learn` on a block of it. Returns its score before."""
         return float(self.learn(_one(indices, values, label, importance))[0])
 
@@ -213,9 +209,7 @@ class Model:
         if kind not in KINDS:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
         if self._state is None and kind == "resumable":
-            raise ModelFileError(
-                "Model.save: a scoring-only model has no state to save; pass kind='scoring'."
-            )
+            raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
         auc = self.progress.auc
         metrics = {"progressive_auc": auc, "auc_low": auc.low, "auc_high": auc.high, "auc_bound": auc.bound}
         header = {
@@ -342,9 +336,7 @@ class Model:
             self._gate.end_scoring()
 
 
-def _one(
-    indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None
-) -> Block:
+def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:
     columns, entries = np.asarray(indices), np.asarray(values)
     starts = np.array([0, len(columns)], np.int64)
     rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries)

@@ -48,9 +48,7 @@ def test_rows_come_out_sorted_with_duplicates_summed(rows):
         assert np.array_equal(before, after)  # what a user passes in is never changed
 
 
-@pytest.mark.parametrize(
-    "kind", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_array, np.asarray]
-)
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_array, np.asarray])
 def test_any_matrix_gives_the_same_rows(kind):
     dense = np.array([[0, 1.5, 0], [2, 0, -1], [0, 0, 0]])
     block = Block.of(kind(dense))

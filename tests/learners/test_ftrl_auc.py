@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rarestream import FtrlAuc, Model
-from tests.strategies import block_of, random_block
+from tests.strategies import random_block
 
 
 def test_three_rows_by_hand():
