@@ -14,7 +14,10 @@ from rarestream.errors import DataError, MissingExtraError, ModelBusyError, Mode
 from rarestream.learners import DualAveraging, FtrlAuc, FtrlProximal, Learner, learner_names, make_learner
 from rarestream.metrics import Estimate, StreamingAuc, WindowedAuc, auc, auc_interval
 from rarestream.model import Model
-from rarestream.readers import read
+try:
+    from rarestream.readers import read
+except ImportError:
+    pass
 
 __all__ = [
     "Block",
