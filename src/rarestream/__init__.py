@@ -14,10 +14,7 @@ from rarestream.errors import DataError, MissingExtraError, ModelBusyError, Mode
 from rarestream.learners import DualAveraging, FtrlAuc, FtrlProximal, Learner, learner_names, make_learner
 from rarestream.metrics import Estimate, StreamingAuc, WindowedAuc, auc, auc_interval
 from rarestream.model import Model
-try:
-    from rarestream.readers import read
-except ImportError:
-    pass
+from rarestream.readers import read
 
 __all__ = [
     "Block",
