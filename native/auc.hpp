@@ -32,19 +32,20 @@ struct PairCount {
 template <class T>
 class Scratch {
   public:
-    explicit Scratch(std::size_t n) : size_(((n * sizeof(T) + page - 1) / page + 1) * page), raw_(new char[size_]) {
+    explicit Scratch(std::size_t n) {
+        const std::size_t bytes = n * sizeof(T), border = bytes < 16 * page ? 64 : page;
+        std::size_t room = bytes + border;
+        raw_.reset(new char[room]);
         void* at = raw_.get();
-        std::size_t room = size_;
-        data_ = static_cast<T*>(std::align(size_ > 16 * page ? page : 64, n * sizeof(T), at, room));
+        data_ = static_cast<T*>(std::align(border, bytes, at, room));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        if (size_ > 16 * page) madvise(data_, size_ - page, MADV_HUGEPAGE);
+        if (border == page) madvise(data_, bytes, MADV_HUGEPAGE);
 #endif
     }
     T* data() { return data_; }
 
   private:
     static constexpr std::size_t page = std::size_t{1} << 21;
-    std::size_t size_;
     std::unique_ptr<char[]> raw_;
     T* data_;
 };

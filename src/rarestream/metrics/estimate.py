@@ -116,13 +116,8 @@ def interval(placed: Placements, level: float, bound: float = 0.0) -> Estimate:
     shrink = 1 + t * t / trials
     centre = (auc + t * t / (2 * trials)) / shrink
     half = t * math.sqrt(auc * (1 - auc) / trials + (t / (2 * trials)) ** 2) / shrink
-    return Estimate(
-        auc,
-        max(0.0, min(auc, centre - half) - bound),
-        min(1.0, max(auc, centre + half) + bound),
-        bound,
-        level,
-    )
+    low, high = min(auc, centre - half) - bound, max(auc, centre + half) + bound
+    return Estimate(auc, max(0.0, low), min(1.0, high), bound, level)
 
 
 def welch(placed: Placements) -> tuple[float, float]:

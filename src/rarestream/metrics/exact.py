@@ -56,7 +56,7 @@ def auc_difference(
     importances: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Difference:
-    """AUC of `scores_a` less AUC of `scores_b` on the same rows, with its interval and `.p_value` (DeLong, paired).
+    """AUC of `scores_a` less that of `scores_b` on the same rows, with interval and `.p_value` (DeLong, paired).
 
     With a single row in a class, or rows that all differ alike, the data cannot tell how sure the
     difference is: the interval is then [-1, 1] and the p-value nan.
@@ -65,9 +65,8 @@ def auc_difference(
     a = surveyed("auc_difference", labels, scores_a, importances)
     b = surveyed("auc_difference", labels, scores_b, importances)
     gap = _native.placements(*a) - _native.placements(*b)
-    spreads = [_spread(gap, a, positive) for positive in (True, False)]
     value = _native.exact_auc(*a)[4] - _native.exact_auc(*b)[4]
-    variance, freedom = welch(Placements(value, *spreads, *_effective_rows(a)))
+    variance, freedom = welch(Placements(value, _spread(gap, a, True), _spread(gap, a, False), *_effective_rows(a)))
     if not gap.any():
         return Difference(0.0, 0.0, 0.0, 0.0, level, p_value=1.0)
     if variance <= 0:
@@ -91,10 +90,10 @@ def _effective_rows(rows: Rows) -> tuple[float, float]:
     if rows.importances is None:
         n_pos = int(np.count_nonzero(positive))
         return float(n_pos), float(len(positive) - n_pos)
-    return tuple(effective(rows.importances[mine]) for mine in (positive, ~positive))  # type: ignore[return-value]
+    return _effective(rows.importances[positive]), _effective(rows.importances[~positive])
 
 
-def effective(importances: NDArray[np.float64]) -> float:
+def _effective(importances: NDArray[np.float64]) -> float:
     """(sum h)^2 / sum h^2, whatever the scale of h."""
     scaled = importances / importances.max()
     return float(scaled.sum() ** 2 / np.square(scaled).sum())

@@ -1,4 +1,4 @@
-"""Labels, scores and importances from outside, made into the arrays the core reads, and what is wrong with them."""
+"""Labels, scores and importances from outside: made into the arrays the core reads, or refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows_of(
     n = len(rows.scores)
     if len(rows.labels) != n or (rows.importances is not None and len(rows.importances) != n):
         extra = "" if rows.importances is None else f" and {len(rows.importances)} importances"
-        raise DataError(f"{where}: {len(rows.labels)} labels but {n} scores{extra}; there must be one of each a row.")
+        raise DataError(f"{where}: {len(rows.labels)} labels but {n} scores{extra}; a row has one of each.")
     return rows
 
 
@@ -48,22 +48,21 @@ def surveyed(where: str, labels: ArrayLike, scores: ArrayLike, importances: Arra
 def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
     """Raises that a class is missing."""
     raise DataError(
-        f"{where}: needs rows of both classes, got {n_pos} positive and {n_neg} negative (rows of importance 0 "
-        "aside). Pass more rows; on a stream, StreamingAuc waits for the other class."
+        f"{where}: needs rows of both classes, got {n_pos} positive and {n_neg} negative "
+        "(rows of importance 0 aside). Pass more rows; on a stream, StreamingAuc waits for the other class."
     )
 
 
 def refuse(where: str, fault: int, row: int, labels: ArrayLike, rows: Rows) -> NoReturn:
     """Raises what the core found wrong at a row."""
     if fault == 1:
-        raise DataError(
-            f"{where}: row {row} has the label {np.asarray(labels)[row]!r}; labels are -1 and +1, or 0 and 1."
-        )
+        label = np.asarray(labels)[row].item()
+        raise DataError(f"{where}: row {row} has the label {label!r}; labels are -1 and +1, or 0 and 1.")
     if fault == 2:
         raise DataError(f"{where}: labels mix -1, 0 and +1 (row {row} has 0); use -1 and +1, or 0 and 1.")
     if fault == 3:
         raise DataError(
-            f"{where}: row {row} has the score nan, which has no rank. Drop such rows or impute their scores; "
+            f"{where}: row {row} has the score nan, which has no rank. Drop such rows or give them a score; "
             "infinite scores are fine."
         )
     assert rows.importances is not None
@@ -72,7 +71,7 @@ def refuse(where: str, fault: int, row: int, labels: ArrayLike, rows: Rows) -> N
             f"{where}: row {row} has the importance {rows.importances[row]}; importances are finite and >= 0 "
             "(0 skips a row)."
         )
-    raise DataError(f"{where}: the squares of the importances add up beyond float64. Scale the importances down.")
+    raise DataError(f"{where}: the squares of the importances add up beyond float64. Scale them down.")
 
 
 def _vector(where: str, what: str, given: ArrayLike) -> NDArray[Any]:

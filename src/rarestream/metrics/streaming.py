@@ -43,7 +43,7 @@ class StreamingAuc:
         self._sketch = _native.StreamingSketch()
 
     def add(self, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None) -> None:
-        """Counts rows: labels -1/+1 or 0/1, a score each, and an importance each (default 1; 0 skips the row)."""
+        """Counts rows: labels -1/+1 or 0/1, scores, and importances (default 1; 0 skips the row)."""
         rows = rows_of("StreamingAuc.add", labels, scores, importances)
         fault, row = self._sketch.add(rows.labels, rows.scores, rows.importances)
         if fault:

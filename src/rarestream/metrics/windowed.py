@@ -84,12 +84,15 @@ class WindowedAuc:
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> WindowedAuc:
         """The WindowedAuc whose `state()` this is."""
+        where = "WindowedAuc.from_state"
         missing = {"window", "labels", "scores", "importances"} - set(state)
         if missing:
-            raise DataError(f"WindowedAuc.from_state: needs {', '.join(sorted(missing))}. Pass what state() returned.")
+            raise DataError(f"{where}: needs {', '.join(sorted(missing))}. Pass what state() returned.")
         window = np.asarray(state["window"])
-        if window.shape != (1,) or window.dtype.kind not in "iu" or window[0] < len(np.atleast_1d(state["labels"])):
-            raise DataError("WindowedAuc.from_state: the window is smaller than its rows. Pass what state() returned.")
+        if window.shape != (1,) or window.dtype.kind not in "iu":
+            raise DataError(f"{where}: window must be one whole number. Pass what state() returned.")
+        if window[0] < np.size(state["labels"]):
+            raise DataError(f"{where}: the window is smaller than its rows. Pass what state() returned.")
         self = cls(int(window[0]))
         self.add(state["labels"], state["scores"], state["importances"])
         return self
