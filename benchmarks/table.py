@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from contests import LIMIT, OURS
+from small import COLD, IMPORTS
 
 Results = dict[str, Any]
 
@@ -51,11 +52,13 @@ def bars(results: Results) -> list[Bar]:
         Bar(f"peak memory of train, {memory.get('file', '?')} MB file, state aside", 150, 80, peak, "MB", False)
     )
     for name, widths in results.get("one row", {}).items():
-        if not name.startswith("SGD"):
+        if not name.startswith("SGD") and name != COLD:
             growth = widths[10**7] / widths[10**4]
             found.append(Bar(f"{name}, d = 10^7 vs 10^4", 1.5, 1.05, growth, "x slower", False))
     starting = results.get("starting", {})
-    found.append(Bar("import beyond numpy and scipy", 30, 5, _times(starting.get("import"), 1e3), "ms", False))
+    for name in IMPORTS:
+        spent = starting.get(name)
+        found.append(Bar(f"{name} (SciPy in)", 30, 5, None if spent is None else spent * 1e3, "ms", False))
     found.append(
         Bar(
             "exact AUC of 10^7 scores vs sklearn",
@@ -78,10 +81,6 @@ def _ratio(results: Results, part: str, shape: str | None, above: str, below: st
     if shape is not None:
         numbers = numbers.get(shape, {})
     return numbers[above] / numbers[below] if above in numbers and below in numbers else None
-
-
-def _times(number: float | None, factor: float) -> float | None:
-    return None if number is None else number * factor
 
 
 def print_bars(found: Iterable[Bar]) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 CORES = os.sched_getaffinity(0)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their byte code
 
 # A small process in between: a child's peak memory starts at that of the process that started it.
 LAUNCHER = """
