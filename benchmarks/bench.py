@@ -44,7 +44,7 @@ def main() -> None:
     ]:
         if word not in known:
             raise SystemExit(f"bench: {word!r} is not one of {', '.join(known)}.")
-    rounds = given.rounds or (7 if given.full else 3)
+    rounds = given.rounds or (9 if given.full else 5)
     start = time.perf_counter()
     about = {"machine": machine.description(), "versions": versions(), "commit": commit(), "rounds": rounds}
     print(f"{'full' if given.full else 'quick (--full for all of it)'}: smallest of {rounds} rounds")
@@ -100,8 +100,8 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="half the rows, three rounds: the default")
-    size.add_argument("--full", action="store_true", help="all rows, uniform shapes, seven rounds, a 2 GB file")
+    size.add_argument("--quick", action="store_true", help="half the rows, five rounds: the default")
+    size.add_argument("--full", action="store_true", help="all rows, uniform shapes, nine rounds, a 2 GB file")
     parser.add_argument("--shapes", help=f"some of {','.join(SHAPES)}")
     parser.add_argument("--peers", default=",".join(PEERS), help="some of %(default)s")
     parser.add_argument("--parts", default=",".join(PARTS), help="some of %(default)s")

@@ -43,7 +43,7 @@ def one_row(rounds: int, chosen: set[str]) -> dict[str, dict[int, float]]:
         else:
             contestants["DualAveragingClassifier.partial_fit", d] = _partial_fit(DualAveragingClassifier, rows, d)
         if "sklearn" in chosen:
-            few = rows[: {10**4: 2000, 10**6: 200}.get(d, 40)]
+            few = rows[: {10**4: 500, 10**6: 60}.get(d, 12)]
             contestants["SGDClassifier.partial_fit", d] = _partial_fit(lambda: peers.sgd("l1", shuffle=True), few, d)
     for turn in range(4 * rounds):  # short, so many: rounds differ more than widths
         for (name, d), contest in contestants.items():

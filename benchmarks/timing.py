@@ -37,6 +37,9 @@ class Cost:
     cpu: float
     wall: float
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.cpu + other.cpu, self.wall + other.wall)
+
     def __sub__(self, other: Cost) -> Cost:
         return Cost(max(self.cpu - other.cpu, 1e-9), max(self.wall - other.wall, 1e-9))
 
