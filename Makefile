@@ -35,3 +35,8 @@ lint: .venv/installed-test
 
 clean:
 	rm -rf build .venv docs/_build
+
+# The svmlight parser under libFuzzer and sanitizers: make fuzz SECONDS=3600
+SECONDS ?= 300
+fuzz:
+	fuzz/run.sh $(SECONDS)
