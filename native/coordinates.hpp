@@ -8,27 +8,33 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
+// w = -gamma soft(z, lambda) / (beta + n)
+template <class V>
+inline V weight_of(const V& z, const V& n, typename V::Real gamma, typename V::Real lam, typename V::Real beta) {
+    return (-gamma) * (lam > 0 ? soft(z, lam) : z) / (beta + n);
+}
+
 // Follow the regularised leader, proximal: z holds gradients less sigma w, and v squared gradients.
 template <class Real>
 struct FtrlCoordinates {
     using V = Lanes<Real>;
     Real gamma, per_gamma, lam, beta;  // beta has gamma l2 in it
-    Real c = 0, h = 0;
+    Real c = 0, hc = 0;
 
     FtrlCoordinates(double gamma_, double lam_, double l2, double beta_)
         : gamma(static_cast<Real>(gamma_)), per_gamma(static_cast<Real>(1 / gamma_)), lam(static_cast<Real>(lam_)),
           beta(static_cast<Real>(beta_ + gamma_ * l2)) {}
 
-    V weight(const V& z, const V& n) const { return (-gamma) * soft(z, lam) / (beta + n); }
+    V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
 
     void aim(double slope, double importance) {
         c = static_cast<Real>(slope);
-        h = static_cast<Real>(importance);
+        hc = static_cast<Real>(importance * slope);
     }
 
     void step(V& z, V& n, const V& w, const V& x) const {
-        const V g = c * x, m = root(n * n + h * (g * g));
-        z = z + (h * g - per_gamma * (m - n) * w);
+        const V g = c * x, hg = hc * x, m = root(n * n + hg * g);
+        z = z + (hg - (m - n) * (per_gamma * w));
         n = m;
     }
 };
@@ -44,7 +50,7 @@ struct DualCoordinates {
     DualCoordinates(double gamma_, double lam_, double beta_, double r_)
         : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)), beta(static_cast<Real>(beta_)), r(r_) {}
 
-    V weight(const V& z, const V& n) const { return (-gamma) * soft(z, lam) / (beta + n); }
+    V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
 
     void aim(double slope, double importance) {
         hc = static_cast<Real>(importance * slope);

@@ -182,9 +182,17 @@ inline V soft(const V& z, typename V::Real lam) {
     });
 }
 
-// The one order of summation.
+// The one order of summation: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
 template <class V>
 inline double sum(const V& lanes) {
+#if defined(__AVX2__)
+    if constexpr (sizeof(typename V::Real) == 4) {
+        const __m256 v = (__m256)lanes.part[0];
+        const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+        const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+    }
+#endif
     typename V::Real v[LANES];
     store(v, lanes);
     return static_cast<double>(((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])));
@@ -222,44 +230,44 @@ inline void gather(const Pair<Real>* state, const std::int32_t* at, Lanes<Real>&
 #endif
 }
 
-// The lanes as pairs again, in order. A pair is always written whole: a load that follows too soon on two halves stalls.
+// Writes the first `live` lanes back. A pair is always written whole: a load that follows soon on two halves would stall.
 template <class Real>
-inline void paired(const Lanes<Real>& z, const Lanes<Real>& n, Pair<Real>* out) {
+inline void scatter(Pair<Real>* state, const std::int32_t* at, const Lanes<Real>& z, const Lanes<Real>& n,
+                    std::int64_t live) {
 #if defined(__AVX2__)
     if constexpr (sizeof(Real) == 4) {
         const __m256 zs = (__m256)z.part[0], ns = (__m256)n.part[0];
         const __m256 low = _mm256_unpacklo_ps(zs, ns), high = _mm256_unpackhi_ps(zs, ns);
-        _mm_storeu_ps(&out[0].z, _mm256_castps256_ps128(low));
-        _mm_storeu_ps(&out[2].z, _mm256_castps256_ps128(high));
-        _mm_storeu_ps(&out[4].z, _mm256_extractf128_ps(low, 1));
-        _mm_storeu_ps(&out[6].z, _mm256_extractf128_ps(high, 1));
+        const __m128 two[4] = {_mm256_castps256_ps128(low), _mm256_castps256_ps128(high),
+                               _mm256_extractf128_ps(low, 1), _mm256_extractf128_ps(high, 1)};
+        if (live >= LANES) {
+            for (int i = 0; i < 4; ++i) {
+                _mm_storel_pi(reinterpret_cast<__m64*>(state + at[2 * i]), two[i]);
+                _mm_storeh_pi(reinterpret_cast<__m64*>(state + at[2 * i + 1]), two[i]);
+            }
+            return;
+        }
+        for (int i = 0; 2 * i < live; ++i) {
+            _mm_storel_pi(reinterpret_cast<__m64*>(state + at[2 * i]), two[i]);
+            if (2 * i + 1 < live) _mm_storeh_pi(reinterpret_cast<__m64*>(state + at[2 * i + 1]), two[i]);
+        }
+        return;
     } else {
         for (int half = 0; half < 2; ++half) {
             const __m256d zs = (__m256d)z.part[half], ns = (__m256d)n.part[half];
             const __m256d even = _mm256_unpacklo_pd(zs, ns), odd = _mm256_unpackhi_pd(zs, ns);
-            _mm_storeu_pd(&out[4 * half].z, _mm256_castpd256_pd128(even));
-            _mm_storeu_pd(&out[4 * half + 1].z, _mm256_castpd256_pd128(odd));
-            _mm_storeu_pd(&out[4 * half + 2].z, _mm256_extractf128_pd(even, 1));
-            _mm_storeu_pd(&out[4 * half + 3].z, _mm256_extractf128_pd(odd, 1));
+            const __m128d one[4] = {_mm256_castpd256_pd128(even), _mm256_castpd256_pd128(odd),
+                                    _mm256_extractf128_pd(even, 1), _mm256_extractf128_pd(odd, 1)};
+            for (int l = 0; l < 4; ++l)
+                if (4 * half + l < live) _mm_storeu_pd(&state[at[4 * half + l]].z, one[l]);
         }
+        return;
     }
-#else
+#endif
     Real zs[LANES], ns[LANES];
     store(zs, z);
     store(ns, n);
-    for (int l = 0; l < LANES; ++l) out[l] = {zs[l], ns[l]};
-#endif
-}
-
-template <class Real>
-inline void scatter(Pair<Real>* state, const std::int32_t* at, const Lanes<Real>& z, const Lanes<Real>& n,
-                    std::int64_t live) {
-    Pair<Real> pairs[LANES];
-    paired(z, n, pairs);
-    if (live >= LANES)
-        for (int l = 0; l < LANES; ++l) std::memcpy(state + at[l], pairs + l, sizeof(Pair<Real>));
-    else
-        for (int l = 0; l < live; ++l) std::memcpy(state + at[l], pairs + l, sizeof(Pair<Real>));
+    for (int l = 0; l < LANES && l < live; ++l) state[at[l]] = {zs[l], ns[l]};
 }
 
 }  // namespace RARESTREAM_ISA

@@ -27,7 +27,7 @@ struct Tally {             // six doubles, owned by NumPy; the order is that of 
 
     // How far s misses the other class's mean by one, weighed by the other class's share: with one class seen, 0.
     double share_of_others(bool positive) const { return (positive ? n_neg : n_pos) / (n_pos + n_neg); }
-    double miss(double s, bool positive) const { return positive ? s - b - 1 : s - a + 1; }
+    double miss(double s, bool positive) const { return s - (positive ? b + 1 : a - 1); }
 };
 
 }  // namespace RARESTREAM_ISA

@@ -16,9 +16,7 @@ def blocks(draw, max_rows: int = 30, features: int = FEATURES, importances: bool
     n = draw(st.integers(1, max_rows))
     value = st.sampled_from([1.0, -1.0, 0.5, 2.0, -0.25, 3.0, 0.125])
     rows = draw(
-        st.lists(
-            st.dictionaries(st.integers(0, features - 1), value, max_size=features), min_size=n, max_size=n
-        )
+        st.lists(st.dictionaries(st.integers(0, features - 1), value, max_size=features), min_size=n, max_size=n)
     )
     labels = draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n))
     weights = None

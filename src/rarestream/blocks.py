@@ -74,9 +74,7 @@ class Block:
         """A run of rows as a Block that shares this one's memory."""
         start, stop, step = rows.indices(len(self))
         if step != 1:
-            raise DataError(
-                f"Block: rows are taken in runs, got a step of {step}. Use take() for other orders."
-            )
+            raise DataError(f"Block: rows are taken in runs, got a step of {step}. Use take() for other orders.")
         stop = max(start, stop)
         a, b = int(self.indptr[start]), int(self.indptr[stop])
         return Block(
@@ -109,9 +107,7 @@ class Block:
         """The rows as a scipy.sparse.csr_array."""
         from scipy.sparse import csr_array
 
-        return csr_array(
-            (self.values, self.indices, self.indptr), shape=(len(self), n_features or self.width)
-        )
+        return csr_array((self.values, self.indices, self.indptr), shape=(len(self), n_features or self.width))
 
 
 def concatenate(blocks: Iterable[Block]) -> Block:
@@ -167,20 +163,14 @@ def _rows(X: Any) -> tuple[Indptr, Indices, Values, int]:
     return canonical(indptr, indices, values)
 
 
-def canonical(
-    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any]
-) -> tuple[Indptr, Indices, Values, int]:
+def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any]) -> tuple[Indptr, Indices, Values, int]:
     """CSR arrays checked, sorted within rows, duplicates summed, each in its one dtype; and their width."""
     if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != 1 or len(indptr) < 1:
-        raise DataError(
-            "Block: indptr, indices and values must be one-dimensional, indptr with at least one entry."
-        )
+        raise DataError("Block: indptr, indices and values must be one-dimensional, indptr with at least one entry.")
     if len(indices) != len(values):
         raise DataError(f"Block: {len(indices)} indices but {len(values)} values; they go in pairs.")
     if indptr.dtype.kind not in "iu" or (indices.dtype.kind not in "iu" and len(indices)):
-        raise DataError(
-            f"Block: indptr and indices must be whole numbers, got {indptr.dtype} and {indices.dtype}."
-        )
+        raise DataError(f"Block: indptr and indices must be whole numbers, got {indptr.dtype} and {indices.dtype}.")
     starts = np.ascontiguousarray(indptr, np.int64)
     index_type = indices.dtype if indices.dtype in (np.int32, np.int64) else np.dtype(np.int64)
     value_type = values.dtype if values.dtype in (np.float32, np.float64) else np.dtype(np.float64)
@@ -209,9 +199,7 @@ def canonical(
         kept = _native.canonicalise_rows(starts, narrow, single)
         narrow, single = narrow[:kept], single[:kept]
         if not np.isfinite(single).all():
-            raise DataError(
-                "Block: duplicate features of a row sum to a value beyond float32. Scale the values down."
-            )
+            raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
     return starts, narrow, single, int(width)
 
 
@@ -234,9 +222,7 @@ def _labels(labels: ArrayLike, n: int) -> Labels:
         given = given.astype(np.int8)
     wrong = np.flatnonzero((given != 1) & (given != -1) & (given != 0))
     if len(wrong):
-        raise DataError(
-            f"Block: row {wrong[0]} has the label {given[wrong[0]]!r}; labels are -1 and +1, or 0 and 1."
-        )
+        raise DataError(f"Block: row {wrong[0]} has the label {given[wrong[0]]!r}; labels are -1 and +1, or 0 and 1.")
     if (given == 0).any() and (given == -1).any():
         raise DataError("Block: labels mix -1, 0 and +1; use -1 and +1, or 0 and 1.")
     return np.where(given == 1, 1, -1).astype(np.int8)

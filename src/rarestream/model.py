@@ -14,7 +14,7 @@ from rarestream import _native, modelfile
 from rarestream._version import __version__
 from rarestream.blocks import LARGEST_INDEX, Block, canonical
 from rarestream.errors import DataError, ModelBusyError, ModelFileError
-from rarestream.learners import Learner, State, make_learner
+from rarestream.learners import Learner, State, Weights, make_learner
 from rarestream.metrics import StreamingAuc
 
 SCALES = ("none", "unit", "max")  # in the order of native/kernels.hpp
@@ -51,9 +51,7 @@ class Model:
         if scale not in SCALES:
             raise ValueError(f"Model: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
         if not 0 <= n_features <= LARGEST_INDEX + 1:
-            raise ValueError(
-                f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}."
-            )
+            raise ValueError(f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}.")
         self.learner = learner
         self.dtype = dtype
         self.scale = scale
@@ -62,16 +60,10 @@ class Model:
         self.progress = StreamingAuc()  # of the scores rows had before they were learned
         self.source: dict[str, Any] = {}  # where the rows came from and how far it was read: for resuming
         self._n_features = n_features
-        self._state: State | None = learner.start(n_features, dtype)
-        self._weights = np.zeros(0, dtype)  # of a scoring-only model
-        self._largest = np.zeros(n_features, np.float32) if scale == "max" else None
-        self._tally = self._state.tally
-        self._open()
-
-    def _open(self) -> None:
-        self._kernel = self.learner.kernel()
+        self._state: State | Weights = learner.start(n_features, dtype, largest=scale == "max")
+        self._kernel = learner.kernel()
         self._gate = _native.Gate()
-        self._scale = SCALES.index(self.scale)
+        self._scale = SCALES.index(scale)
         self._coef: NDArray[Any] | None = None
 
     # -- learning and scoring
@@ -83,10 +75,14 @@ class Model:
         scores = np.empty(len(block))
         with self._learning():
             state = self._room(block.width)
+            if isinstance(state, Weights):
+                raise ModelFileError(
+                    "Model.learn: this model was saved for scoring only. Load one saved with kind='resumable' to go on."
+                )
             learned = self._kernel.learn(
                 state.pairs,
                 state.tally,
-                self._largest,
+                state.largest,
                 block.indptr,
                 block.indices,
                 block.values,
@@ -110,9 +106,7 @@ class Model:
             )
         return scores
 
-    def learn_one(
-        self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None
-    ) -> float:
+    def learn_one(self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None) -> float:
         """Learns one row; the same as `learn` on a block of it. Returns its score before."""
         return float(self.learn(_one(indices, values, label, importance))[0])
 
@@ -120,14 +114,12 @@ class Model:
         """The rows' scores: larger means more likely positive. Changes nothing."""
         scores = np.empty(len(block))
         with self._scoring():
-            if self._state is None:
-                weights, largest = self._scoring_arrays(block.width)
-                args = (block.indptr, block.indices, block.values, block.width, self._scale, scores)
-                _native.score_weights(weights, largest, *args)
+            state = self._room(block.width)
+            args = (block.indptr, block.indices, block.values, block.width, self._scale, scores)
+            if isinstance(state, Weights):
+                _native.score_weights(state.weight, state.largest, *args)
             else:
-                state = self._room(block.width)
-                args = (block.indptr, block.indices, block.values, block.width, self._scale, scores)
-                self._kernel.score(state.pairs, self._largest, *args)
+                self._kernel.score(state.pairs, state.largest, *args)
         return scores
 
     def score_one(self, indices: ArrayLike, values: ArrayLike) -> float:
@@ -144,12 +136,10 @@ class Model:
         """The weight of every feature; read-only. Exact zeros where l1 says so. For scaled rows: see `scale`."""
         if self._coef is None:
             weights = np.zeros(self._n_features, self.dtype)
-            if self._state is None:
-                weights[: len(self._weights)] = self._weights[: self._n_features]
-            else:
-                weights = self._kernel.weights(self._state.pairs)[: self._n_features]
-            if self._largest is not None:
-                known = self._largest[: self._n_features]
+            for start, part in self._weights():
+                weights[start : start + len(part)] = part[: self._n_features - start]
+            if self._state.largest is not None:
+                known = self._state.largest[: self._n_features]
                 weights = np.divide(weights, known, out=np.zeros_like(weights), where=known > 0)
             weights.flags.writeable = False
             self._coef = weights
@@ -158,17 +148,17 @@ class Model:
     @property
     def nonzeros(self) -> int:
         """How many weights are not zero: the size of the model."""
-        return int(np.count_nonzero(self.coef))
+        return sum(int(np.count_nonzero(part)) for _, part in self._weights())
 
     @property
     def intercept(self) -> float:
         """What a logistic learner adds to a score to make it log odds; 0 for AUC losses."""
-        return float(self._tally[4])
+        return float(self._state.tally[4])
 
     @property
     def class_means(self) -> tuple[float, float]:
         """The mean score of negatives and of positives, each row scored before it was learned."""
-        return float(self._tally[3]), float(self._tally[2])
+        return float(self._state.tally[3]), float(self._state.tally[2])
 
     @property
     def threshold(self) -> float:
@@ -180,7 +170,7 @@ class Model:
     @property
     def kind(self) -> str:
         """ "resumable", or "scoring" for a model that was saved without its state."""
-        return "scoring" if self._state is None else "resumable"
+        return "scoring" if isinstance(self._state, Weights) else "resumable"
 
     def __repr__(self) -> str:
         return (
@@ -212,10 +202,8 @@ class Model:
     def _parts(self, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if kind not in KINDS:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
-        if self._state is None and kind == "resumable":
-            raise ModelFileError(
-                "Model.save: a scoring-only model has no state to save; pass kind='scoring'."
-            )
+        if kind == "resumable" and self.kind == "scoring":
+            raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
         auc = self.progress.auc
         metrics = {"progressive_auc": auc, "auc_low": auc.low, "auc_high": auc.high, "auc_bound": auc.bound}
         header = {
@@ -230,20 +218,21 @@ class Model:
             "source": self.source,
             "metrics": {} if auc != auc else metrics,
         }
-        arrays: dict[str, NDArray[Any]] = {"tally": self._tally}
+        arrays: dict[str, NDArray[Any]] = {"tally": self._state.tally}
         if kind == "resumable":
-            assert self._state is not None
+            assert isinstance(self._state, State)
             pairs = self._state.pairs
-            touched = np.flatnonzero((pairs[:, 0] != 0) | (pairs[:, 1] != 0))
+            touched = _where(pairs)
             arrays |= {"index": touched.astype(np.int32), "z": pairs[touched, 0], "n": pairs[touched, 1]}
             arrays |= {f"progress.{name}": part for name, part in self.progress.state().items()}
         else:
-            weights = self._weights if self._state is None else self._kernel.weights(self._state.pairs)
-            living = np.flatnonzero(weights)
-            arrays |= {"index": living.astype(np.int32), "weight": weights[living]}
-        if self._largest is not None:
-            known = np.flatnonzero(self._largest)
-            arrays |= {"largest_index": known.astype(np.int32), "largest": self._largest[known]}
+            living = [(start + at, part[at]) for start, part in self._weights() for at in [np.flatnonzero(part)]]
+            empty = (np.zeros(0, np.int64), np.zeros(0, self.dtype))
+            index, weight = (np.concatenate(parts) for parts in zip(empty, *living, strict=True))
+            arrays |= {"index": index.astype(np.int32), "weight": weight}
+        if self._state.largest is not None:
+            known = _where(self._state.largest[:, None])
+            arrays |= {"largest_index": known.astype(np.int32), "largest": self._state.largest[known]}
         return header, arrays
 
     @classmethod
@@ -263,60 +252,57 @@ class Model:
 
     def _take(self, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Puts a file's arrays in place; ValueError or KeyError if they break a rule."""
-        d = self._n_features
-        assert self._state is not None
-        self._tally[:] = _checked(arrays, "tally", np.dtype(np.float64), len(self._tally))
-        if (self._tally[[0, 1, 5]] < 0).any():
+        d, state = self._n_features, self._state
+        assert isinstance(state, State)
+        state.tally[:] = _checked(arrays, "tally", np.dtype(np.float64), len(state.tally))
+        if (state.tally[[0, 1, 5]] < 0).any():
             raise ValueError("its counts are negative")
         index = _index(arrays, "index", d)
         if kind == "resumable":
-            self._state.pairs[index, 0] = _checked(arrays, "z", np.dtype(self.dtype), len(index))
+            state.pairs[index, 0] = _checked(arrays, "z", np.dtype(self.dtype), len(index))
             n = _checked(arrays, "n", np.dtype(self.dtype), len(index))
             if (n < 0).any():
                 raise ValueError("array 'n' has negative entries")
-            self._state.pairs[index, 1] = n
+            state.pairs[index, 1] = n
             progress = {key[9:]: part for key, part in arrays.items() if key.startswith("progress.")}
             self.progress = StreamingAuc.from_state(progress)
         elif kind == "scoring":
-            self._weights = np.zeros(d, self.dtype)
-            self._weights[index] = _checked(arrays, "weight", np.dtype(self.dtype), len(index))
-            self._state = None
+            weight = np.zeros(d, self.dtype)
+            weight[index] = _checked(arrays, "weight", np.dtype(self.dtype), len(index))
+            self._state = Weights(weight, state.tally, state.largest)
         else:
             raise ValueError(f"its kind is {kind!r}")
-        if self._largest is not None:
+        if state.largest is not None:
             known = _index(arrays, "largest_index", d)
             largest = _checked(arrays, "largest", np.dtype(np.float32), len(known))
             if (largest <= 0).any():
                 raise ValueError("array 'largest' has entries <= 0")
-            self._largest[known] = largest
+            state.largest[known] = largest
 
     # -- inside
 
-    def _room(self, width: int) -> State:
+    def _room(self, width: int) -> State | Weights:
         """The state, with at least `width` slots. More slots than features change nothing that can be seen."""
         state = self._state
-        if state is None:
-            raise ModelFileError(
-                "Model.learn: this model was saved for scoring only. Load one saved with kind='resumable' to go on."
-            )
-        slots = len(state.pairs)
-        if width > slots:
-            slots = min(max(width, slots + slots // 2), LARGEST_INDEX + 1)
-            if self._largest is not None:
-                largest = np.zeros(slots, np.float32)
-                largest[: len(self._largest)] = self._largest
-                self._largest = largest
-            self._state = state = state.grown(slots)
+        if width > state.slots:
+            slots = min(max(width, state.slots + state.slots // 2), LARGEST_INDEX + 1)
+            try:
+                self._state = state = state.grown(slots)
+            except MemoryError:
+                raise DataError(
+                    f"Model: feature index {width - 1} needs a state of {slots * 8 / 1e9:.1f} GB or more, which this "
+                    "machine does not have. Hash or renumber the features into a smaller range."
+                ) from None
         return state
 
-    def _scoring_arrays(self, width: int) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
-        """Weights and largest values of a scoring-only model, zeros up to `width`."""
-        if width > len(self._weights):
-            self._weights = np.concatenate([self._weights, np.zeros(width - len(self._weights), self.dtype)])
-            if self._largest is not None:
-                more = np.zeros(width - len(self._largest), np.float32)
-                self._largest = np.concatenate([self._largest, more])
-        return self._weights, self._largest
+    def _weights(self, run: int = 1 << 20) -> Iterator[tuple[int, NDArray[Any]]]:
+        """The weights as scaled rows meet them, a run of coordinates at a time: (first coordinate, weights)."""
+        state = self._state
+        for start in range(0, state.slots, run):
+            if isinstance(state, Weights):
+                yield start, state.weight[start : start + run]
+            else:
+                yield start, self._kernel.weights(state.pairs[start : start + run])
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
@@ -342,9 +328,7 @@ class Model:
             self._gate.end_scoring()
 
 
-def _one(
-    indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None
-) -> Block:
+def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:
     columns, entries = np.asarray(indices), np.asarray(values)
     starts = np.array([0, len(columns)], np.int64)
     rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries)
@@ -358,6 +342,12 @@ def _one(
             raise DataError(f"Model.learn_one: an importance is finite and >= 0, got {importance}.")
         weight = np.array([importance], np.float64)
     return Block(*rows, np.array([1 if label == 1 else -1], np.int8), weight)
+
+
+def _where(columns: NDArray[Any], run: int = 1 << 20) -> NDArray[np.int64]:
+    """The rows of a matrix that hold anything but zeros, found a run at a time: a wide state is mostly untouched."""
+    found = [start + np.flatnonzero(columns[start : start + run].any(axis=1)) for start in range(0, len(columns), run)]
+    return np.concatenate([np.zeros(0, np.int64), *found])
 
 
 def _count(value: Any) -> int:

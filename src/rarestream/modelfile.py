@@ -29,18 +29,14 @@ Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
 
-def write(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Writes aside, flushes, renames: at any moment the path holds the old file or the new one, whole."""
     target = Path(path)
     data = to_bytes(header, arrays)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
-        raise ModelFileError(
-            f"{target}: cannot be written ({error.strerror}). Choose another folder."
-        ) from error
+        raise ModelFileError(f"{target}: cannot be written ({error.strerror}). Choose another folder.") from error
     aside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -77,9 +73,7 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> b
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     for name, array in whole.items():
         if array.dtype.str not in DTYPES:
-            raise ModelFileError(
-                f"array {name!r} has dtype {array.dtype}; a model file holds {', '.join(DTYPES)}."
-            )
+            raise ModelFileError(f"array {name!r} has dtype {array.dtype}; a model file holds {', '.join(DTYPES)}.")
     full = {**header, "format": FORMAT}
     full["checksum"] = _checksum(full, whole)
     return bytes(save(whole, metadata={KEY: _json(full)}))
@@ -87,9 +81,7 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> b
 
 def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
     if not data:
-        raise ModelFileError(
-            f"{name}: the file is empty. It was never a model, or its writing was cut short."
-        )
+        raise ModelFileError(f"{name}: the file is empty. It was never a model, or its writing was cut short.")
     metadata, arrays = _opened(data, name)
     try:
         header = json.loads(metadata[KEY])
@@ -117,25 +109,21 @@ def _opened(data: bytes, name: str) -> tuple[dict[str, str], Arrays]:
         raise ModelFileError(f"{name}: not a rarestream model, or cut short ({len(data)} bytes).")
     try:
         metadata = json.loads(data[8 : 8 + size])["__metadata__"]
-        entries = deserialize(data)
+        entries = deserialize(data)  # type: ignore[no-untyped-call]
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"{name}: not a rarestream model, or damaged ({error}).") from None
     kinds = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
     arrays: Arrays = {}
     for key, entry in entries:
         if entry["dtype"] not in kinds:
-            raise ModelFileError(
-                f"{name}: array {key!r} has the type {entry['dtype']}; a model has none such."
-            )
+            raise ModelFileError(f"{name}: array {key!r} has the type {entry['dtype']}; a model has none such.")
         array = np.frombuffer(bytes(entry["data"]), dtype=kinds[entry["dtype"]])
         arrays[key] = array.reshape(entry["shape"])
     return metadata, arrays
 
 
 def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256(
-        _json({key: value for key, value in header.items() if key != "checksum"}).encode()
-    )
+    digest = hashlib.sha256(_json({key: value for key, value in header.items() if key != "checksum"}).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"\n{name} {array.dtype.str} {list(array.shape)}\n".encode())

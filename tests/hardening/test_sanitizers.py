@@ -19,9 +19,7 @@ ROOMS = ["learners", "readers", "metrics", "model", "blocks"]
 def runtime(name: str) -> str | None:
     """Where the compiler keeps a sanitizer's library; None when it has none."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or "c++"
-    found = subprocess.run(
-        [compiler, f"-print-file-name={name}"], capture_output=True, text=True
-    ).stdout.strip()
+    found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip()
     return found if os.path.isabs(found) and os.path.exists(found) else None
 
 

@@ -70,9 +70,7 @@ def test_where_a_block_is_cut_does_not_matter(name, dtype, scale, block, data):
     singly = []
     for i in range(len(block)):
         at = slice(block.indptr[i], block.indptr[i + 1])
-        singly.append(
-            rows.learn_one(block.indices[at], block.values[at], int(block.labels[i]), block.importances[i])
-        )
+        singly.append(rows.learn_one(block.indices[at], block.values[at], int(block.labels[i]), block.importances[i]))
     assert np.array_equal(scores, np.concatenate(pieces))
     assert np.array_equal(scores, singly)
     assert same(whole, parts)
@@ -261,9 +259,7 @@ def test_scale_max_does_not_mind_the_scale_of_columns(name):
     stretched = Block.of(
         (block.indptr, block.indices, block.values.astype(np.float64) * stretch[block.indices]), block.labels
     )
-    assert np.allclose(
-        model(name, scale="max").learn(block), model(name, scale="max").learn(stretched), atol=1e-4
-    )
+    assert np.allclose(model(name, scale="max").learn(block), model(name, scale="max").learn(stretched), atol=1e-4)
 
 
 @EVERY

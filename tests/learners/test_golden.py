@@ -27,9 +27,7 @@ def rows(data, which: str) -> Block:
 def test_agrees_with_the_golden_run(name, run):
     data, given = SETS[name], run["params"]
     settings = {"learning_rate": given["gamma"], "l1": given["l1"], "l2": given["l2"], "beta": given["beta"]}
-    learner = (
-        FtrlAuc(**settings) if run["method"] == "ftrl_auc" else FtrlProximal(**settings, intercept=False)
-    )
+    learner = FtrlAuc(**settings) if run["method"] == "ftrl_auc" else FtrlProximal(**settings, intercept=False)
     model = Model(learner, dtype="float64", scale="none", n_features=int(data["n_features"]))
     scores = model.learn(rows(data, "train_idx"))
     final, test = run["final_flushed"], rows(data, "test_idx")

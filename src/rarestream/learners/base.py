@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -24,15 +24,42 @@ class State(NamedTuple):
 
     pairs: NDArray[Any]  # (slots, 2): z and n = sqrt(v) of a coordinate, side by side
     tally: NDArray[np.float64]  # class counts, class mean scores, intercept: see TALLY
+    largest: NDArray[np.float32] | None  # |x| of a coordinate, of models with scale="max"
 
     def grown(self, slots: int) -> State:
         """The same state with room for more coordinates, all at zero."""
-        pairs = np.zeros((slots, 2), self.pairs.dtype)
-        pairs[: len(self.pairs)] = self.pairs
-        return State(pairs, self.tally)
+        return State(_padded(self.pairs, slots), self.tally, _padded(self.largest, slots))
 
-    def copy(self) -> State:
-        return State(self.pairs.copy(), self.tally.copy())
+    @property
+    def slots(self) -> int:
+        return len(self.pairs)
+
+
+class Weights(NamedTuple):
+    """What is left of a state in a model made for scoring only."""
+
+    weight: NDArray[Any]
+    tally: NDArray[np.float64]
+    largest: NDArray[np.float32] | None
+
+    def grown(self, slots: int) -> Weights:
+        return Weights(_padded(self.weight, slots), self.tally, _padded(self.largest, slots))
+
+    @property
+    def slots(self) -> int:
+        return len(self.weight)
+
+
+@overload
+def _padded(array: NDArray[Any], slots: int) -> NDArray[Any]: ...
+@overload
+def _padded(array: None, slots: int) -> None: ...
+def _padded(array: NDArray[Any] | None, slots: int) -> NDArray[Any] | None:
+    if array is None:
+        return None
+    wider = np.zeros((slots, *array.shape[1:]), array.dtype)  # untouched pages cost no memory
+    wider[: len(array)] = array
+    return wider
 
 
 def positive(default: Any) -> Any:
@@ -98,9 +125,10 @@ class Learner:
     def kernel(self) -> _native.Kernel:
         return _native.Kernel(self.native, self.kernel_settings())
 
-    def start(self, slots: int, dtype: DTypeLike) -> State:
-        """The state before the first row."""
-        return State(np.zeros((slots, 2), dtype), np.zeros(len(TALLY)))
+    def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
+        """The state before the first row; with the coordinates' largest values if asked for."""
+        pairs = np.zeros((slots, 2), dtype)
+        return State(pairs, np.zeros(len(TALLY)), np.zeros(slots, np.float32) if largest else None)
 
 
 L = TypeVar("L", bound=type[Learner])

@@ -1,0 +1,125 @@
+"""Block: the one place where rows are checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rarestream import Block, DataError
+from rarestream.blocks import concatenate
+from tests.strategies import blocks
+
+
+def test_every_field_has_one_dtype_whatever_came():
+    X = sparse.csr_array(([1, 2], ([0, 1], [3, 0])), shape=(2, 4), dtype=np.int16)
+    block = Block.of(X, [True, False], [1, 2], ["a", "b"])
+    assert (block.indptr.dtype, block.indices.dtype, block.values.dtype) == (np.int64, np.int32, np.float32)
+    assert (block.labels.dtype, block.importances.dtype) == (np.int8, np.float64)
+    assert block.labels.tolist() == [1, -1]
+    assert block.width == 4
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, -2.0, 0.5])), max_size=12),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_rows_come_out_sorted_with_duplicates_summed(rows):
+    indptr = np.cumsum([0] + [len(row) for row in rows])
+    pairs = [pair for row in rows for pair in row]
+    indices, values = np.array([j for j, _ in pairs], np.int64), np.array([x for _, x in pairs], float)
+    given_before = indptr.copy(), indices.copy(), values.copy()
+    block = Block.of((indptr, indices, values))
+    dense = np.zeros((len(rows), 10))
+    for i, row in enumerate(rows):
+        for j, x in row:
+            dense[i, j] += x
+    for i in range(len(rows)):
+        at = slice(block.indptr[i], block.indptr[i + 1])
+        assert (np.diff(block.indices[at]) > 0).all()
+        assert np.array_equal(dense[i, block.indices[at]], block.values[at])
+    assert np.array_equal(np.count_nonzero(dense), np.count_nonzero(block.values))
+    for before, after in zip(given_before, (indptr, indices, values), strict=True):
+        assert np.array_equal(before, after)  # what a user passes in is never changed
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_array, np.asarray])
+def test_any_matrix_gives_the_same_rows(kind):
+    dense = np.array([[0, 1.5, 0], [2, 0, -1], [0, 0, 0]])
+    block = Block.of(kind(dense))
+    assert np.array_equal(block.to_csr(3).toarray(), dense)
+
+
+@pytest.mark.parametrize(
+    ("X", "rule"),
+    [
+        (np.array([[np.nan, 1]]), r"row 0, feature 0 has the value nan; values must be finite"),
+        (np.array([[1, np.inf]]), r"row 0, feature 1 has the value inf"),
+        (np.array([[0, 1e39]]), r"fit in float32"),
+        (np.array([1.0, 2.0]), r"2-dimensional"),
+        (np.array([["a", "b"]]), r"must be numbers"),
+        (np.array([[1j]]), r"Complex data not supported"),
+        (
+            (np.array([0, 1]), np.array([-1]), np.array([1.0])),
+            r"row 0 has feature index -1; indices run from 0",
+        ),
+        ((np.array([0, 1]), np.array([2**31 - 1]), np.array([1.0])), r"index 2147483647; indices run from 0"),
+        ((np.array([0, 2]), np.array([1]), np.array([1.0])), r"indptr must start at 0"),
+        ((np.array([0, 2, 1]), np.array([1]), np.array([1.0])), r"indptr must start at 0"),
+        ((np.array([0, 1]), np.array([1]), np.array([1.0, 2.0])), r"1 indices but 2 values"),
+        ((np.array([0, 1]), np.array([1.5]), np.array([1.0])), r"whole numbers"),
+        ((np.array([0, 2]), np.array([1, 1]), np.array([3e38, 3e38])), r"beyond float32"),
+        ((np.array([0]),), r"\(indptr, indices, values\)"),
+    ],
+)
+def test_rows_that_break_a_rule_are_refused(X, rule):
+    with pytest.raises(DataError, match=rule):
+        Block.of(X)
+
+
+@pytest.mark.parametrize(
+    ("labels", "importances", "rule"),
+    [
+        ([1, 2], None, r"row 1 has the label"),
+        ([1, np.nan], None, r"row 1 has the label"),
+        ([1], None, r"2 rows need labels of shape \(2,\), got \(1,\)"),
+        ([1, -1], [1, -1], r"row 1 has the importance -1.0; importances are finite and >= 0"),
+        ([1, -1], [np.nan, 1], r"row 0 has the importance nan"),
+        ([1, -1], [1], r"2 rows need importances"),
+    ],
+)
+def test_labels_and_importances_that_break_a_rule_are_refused(labels, importances, rule):
+    with pytest.raises(DataError, match=rule):
+        Block.of(np.eye(2), labels, importances)
+
+
+def test_labels_that_mix_both_conventions_are_refused():
+    with pytest.raises(DataError, match="mix"):
+        Block.of(np.eye(3), [-1, 0, 1])
+
+
+@given(blocks(importances=True), st.data())
+def test_cutting_and_joining_gives_the_rows_back(block, data):
+    cut = data.draw(st.integers(0, len(block)))
+    joined = concatenate([block[:cut], block[cut:]])
+    for field in ("indptr", "indices", "values", "labels", "importances"):
+        assert np.array_equal(getattr(joined, field), getattr(block, field))
+
+
+@given(blocks(), st.randoms(use_true_random=False))
+def test_take_gives_the_rows_asked_for(block, random):
+    order = np.array([random.randrange(len(block)) for _ in range(5)])
+    taken = block.take(order)
+    dense = block.to_csr(12).toarray()
+    assert np.array_equal(taken.to_csr(12).toarray(), dense[order])
+    assert np.array_equal(taken.labels, block.labels[order])
+
+
+def test_blocks_with_and_without_labels_do_not_join():
+    with pytest.raises(DataError, match="1 of 2 blocks have labels"):
+        concatenate([Block.of(np.eye(2)), Block.of(np.eye(2), [1, -1])])

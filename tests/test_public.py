@@ -1,0 +1,51 @@
+"""What is public, listed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import rarestream
+
+
+def test_the_public_names():
+    assert rarestream.__all__ == [
+        "Block",
+        "DataError",
+        "DualAveraging",
+        "Estimate",
+        "FtrlAuc",
+        "FtrlProximal",
+        "Learner",
+        "MissingExtraError",
+        "Model",
+        "ModelBusyError",
+        "ModelFileError",
+        "RarestreamError",
+        "StreamingAuc",
+        "WindowedAuc",
+        "__version__",
+        "auc",
+        "auc_interval",
+        "learner_names",
+        "make_learner",
+        "read",
+    ]
+    assert all(hasattr(rarestream, name) for name in rarestream.__all__)
+
+
+def test_importing_brings_in_numpy_and_nothing_heavy():
+    code = "import sys, rarestream; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
+    assert "numpy" in loaded
+    assert not loaded & {
+        "scipy",
+        "sklearn",
+        "pandas",
+        "polars",
+        "typer",
+        "click",
+        "rich",
+        "safetensors",
+        "zstandard",
+    }
