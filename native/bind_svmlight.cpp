@@ -1,7 +1,59 @@
 #include "arrays.hpp"
+#include "svmlight.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <stdexcept>
+#include <string>
 
 namespace rarestream {
 
-void bind_svmlight(nb::module_&) {}
+namespace {
+
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> array(const std::vector<T>& items) {
+    std::unique_ptr<T[]> copy(new T[items.size()]);
+    std::copy(items.begin(), items.end(), copy.get());
+    return owned(std::move(copy), items.size());
+}
+
+svmlight::Isa isa_named(const std::string& name) {
+    if (name.empty()) return svmlight::best_isa();
+    if (name == "portable") return svmlight::Isa::portable;
+    if (name == "avx2" && svmlight::has_avx2()) return svmlight::Isa::avx2;
+    throw std::invalid_argument("isa must be '', 'portable' or 'avx2' (where the machine has it), got '" + name + "'");
+}
+
+// The fields of svmlight::Rows in the order of readers/svmlight.py; bad rows as (line, column, rule, token).
+nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_required, std::int64_t stop_after,
+                         const std::string& isa) {
+    const svmlight::Isa chosen = isa_named(isa);
+    if (text.size() > (std::size_t{1} << 31)) throw std::invalid_argument("a chunk of text is at most 2 GiB");
+    const char* const begin = reinterpret_cast<const char*>(text.data());
+    const std::size_t size = text.size();
+    svmlight::Rows rows;
+    {
+        nb::gil_scoped_release released;
+        rows = svmlight::parse(begin, size, {first_index, label_required, stop_after}, chosen);
+    }
+    nb::list bad;
+    for (const svmlight::BadRow& row : rows.bad) {
+        bad.append(nb::make_tuple(row.line, row.column, static_cast<int>(row.rule),
+                                  nb::bytes(row.token.data(), row.token.size())));
+    }
+    const std::size_t nonzeros = static_cast<std::size_t>(rows.indptr.back());
+    return nb::make_tuple(
+        array(rows.indptr), owned(std::move(rows.indices), nonzeros), owned(std::move(rows.values), nonzeros), rows.width,
+        array(rows.labels), rows.importances.empty() ? nb::object(nb::none()) : nb::cast(array(rows.importances)),
+        rows.tags.empty() ? nb::object(nb::none()) : nb::cast(array(rows.tags)), array(rows.lines),
+        array(rows.columns), rows.lines_read, bad);
+}
+
+}  // namespace
+
+void bind_svmlight(nb::module_& m) {
+    m.def("parse_svmlight", &parse_svmlight, nb::arg("text"), nb::arg("first_index") = 1,
+          nb::arg("label_required") = true, nb::arg("stop_after") = 1, nb::arg("isa") = "");
+}
 
 }  // namespace rarestream

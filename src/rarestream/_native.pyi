@@ -63,3 +63,6 @@ def score_weights(
     scores: NDArray[Any],
     /,
 ) -> None: ...
+def parse_svmlight(
+    text: NDArray[Any], first_index: int = 1, label_required: bool = True, stop_after: int = 1, isa: str = ""
+) -> tuple[Any, Any, Any, int, Any, Any, Any, Any, Any, int, list[tuple[int, int, int, bytes]]]: ...

@@ -1,0 +1,322 @@
+// svmlight text to rows:  label [qid:N] [cost:W] index:value ...  # comment
+//
+// A chunk of whole lines becomes arrays; a line that breaks a rule becomes a BadRow and leaves nothing in them. Ordinary
+// pairs are taken by svmlight_quick.hpp; whatever it stops at (a long number, qid, a comment, a fault) is read here, with care.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "csr.hpp"
+#include "svmlight_number.hpp"
+#include "svmlight_quick.hpp"
+
+namespace rarestream::svmlight {
+
+enum class Rule : int {  // the messages are in readers/svmlight.py
+    label_missing = 1,
+    label_number = 2,
+    label_finite = 3,
+    colon = 4,
+    index_whole = 5,
+    index_negative = 6,
+    index_zero = 7,
+    index_large = 8,
+    value_number = 9,
+    value_finite = 10,
+    value_large = 11,
+    cost = 12,
+    qid = 13,
+    junk = 14,
+    sum_large = 15,
+};
+
+struct BadRow {
+    std::int64_t line, column;  // from 1; bytes
+    Rule rule;
+    std::string token;  // what came, cut short
+};
+
+struct Options {
+    int first_index = 1;         // 0 or 1: what the file counts from
+    bool label_required = true;  // else a row may start with its features and its label is NaN
+    std::int64_t stop_after = 1; // bad rows; the rest of the chunk is left unread
+};
+
+struct Rows {
+    std::unique_ptr<std::int32_t[]> indices;
+    std::unique_ptr<float[]> values;
+    std::vector<std::int64_t> indptr{0};
+    std::vector<double> labels;
+    std::vector<std::int64_t> lines;    // of each row, from 1
+    std::vector<std::int32_t> columns;  // where its label stands
+    std::vector<double> importances;    // empty unless some row has a cost
+    std::vector<std::int64_t> tags;     // empty unless some row has a qid; -1 where there is none
+    std::vector<BadRow> bad;
+    std::int64_t width = 0;
+    std::int64_t lines_read = 0;
+};
+
+class Parser {
+public:
+    Parser(Options options, QuickPairs quick, Rows& rows) : options_(options), quick_(quick), rows_(rows) {}
+
+    void parse(const char* text, std::size_t size) {
+        // A pair and what follows it take four bytes at least.
+        rows_.indices.reset(new std::int32_t[size / 4 + 2]);
+        rows_.values.reset(new float[size / 4 + 2]);
+        for (auto* vector : {&rows_.indptr, &rows_.lines}) vector->reserve(size / 64 + 2);
+        rows_.labels.reserve(size / 64 + 2);
+        rows_.columns.reserve(size / 64 + 2);
+        // The quick way reads past a line: the last lines are moved to where that is allowed.
+        std::size_t cut = size > padding ? size - padding : 0;
+        while (cut > 0 && text[cut - 1] != '\n') --cut;
+        if (!lines(text, text + cut) || cut == size) return;
+        std::string tail(text + cut, size - cut);
+        if (tail.back() != '\n') tail.push_back('\n');
+        const std::size_t end = tail.size();
+        tail.append(padding, '\n');
+        lines(tail.data(), tail.data() + end);
+    }
+
+private:
+    static constexpr std::size_t padding = 64;
+    enum class Step { next, done, bad };
+
+    // The lines from `at` to `end`; the last byte is a newline, and `padding` more may be read. False: stopped.
+    bool lines(const char* at, const char* end) {
+        while (at != end) {
+            ++rows_.lines_read;
+            line_ = at;
+            const bool kept = row(at);
+            if (kept) keep();
+            // Whatever became of the row, `at` is in its line.
+            if (*at != '\n') at = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+            ++at;
+            if (static_cast<std::int64_t>(rows_.bad.size()) >= options_.stop_after) return false;
+        }
+        return true;
+    }
+
+    // Reads the line at `at`, which is left somewhere in it; whether it is a row to keep.
+    bool row(const char*& at) {
+        begin_ = filled_;
+        importance_ = 1;
+        tag_ = -1;
+        while (is_blank(*at)) ++at;
+        if (*at == '\n' || *at == '#') return false;
+        column_ = static_cast<std::int32_t>(std::min<std::ptrdiff_t>(at - line_ + 1, INT32_MAX));
+        if (quick_label(at)) return features(at) && (run_.ascending || put_in_order());
+        const char* const stop = separator(at);
+        if (*stop == ':') {
+            if (options_.label_required) return refuse(Rule::label_missing, at, token(at));
+            label_ = std::numeric_limits<double>::quiet_NaN();
+        } else {
+            if (!ends(*stop)) return refuse(Rule::junk, stop, 1);
+            const char* const hash = comment(at, stop);
+            const Number read = careful_value(at, hash, label_);
+            if (read == Number::malformed) return refuse(Rule::label_number, at, hash - at);
+            if (read != Number::fine) return refuse(Rule::label_finite, at, hash - at);
+            at = hash;
+            if (hash != stop || *hash == '\n') return true;
+            ++at;
+        }
+        return features(at) && (run_.ascending || put_in_order());
+    }
+
+    // A label of one digit with or without a sign, and the blank after it.
+    bool quick_label(const char*& at) {
+        const bool minus = *at == '-', sign = minus | (*at == '+');
+        const unsigned digit = static_cast<unsigned char>(at[sign] ^ '0');
+        if (digit > 9 || at[sign + 1] != ' ') return false;
+        const double signs[] = {1, -1};
+        label_ = signs[minus] * digit;
+        at += sign + 2;
+        return true;
+    }
+
+    // The pairs of a line from `at`, which is left in the line.
+    bool features(const char*& at) {
+        run_ = {rows_.indices.get() + filled_, rows_.values.get() + filled_, options_.first_index, -1, true};
+        for (Step step = Step::next; step == Step::next;) {
+            at = quick_(at, run_);
+            if (*at == '\n') break;
+            const char* const stop = separator(at);
+            if (*stop == ':') {
+                step = careful_pair(at, stop);
+            } else if (!ends(*stop)) {
+                step = bad(Rule::junk, stop, 1);
+            } else if (stop != at && *at != '#') {
+                step = bad(Rule::colon, at, comment(at, stop) - at);
+            } else if (stop != at) {
+                step = Step::done;
+            } else {
+                ++at;
+            }
+            if (step == Step::bad) return false;
+        }
+        filled_ = run_.index - rows_.indices.get();
+        return true;
+    }
+
+    // The pair at `at`, or whatever else has a colon: qid, cost, a comment, a fault. Moves past it.
+    Step careful_pair(const char*& at, const char* colon) {
+        const char* const key = at;
+        if (key != colon && *key == '#') return Step::done;
+        if (comment(key, colon) != colon) return bad(Rule::colon, key, comment(key, colon) - key);
+        if (key == colon && !is_blank(key[-1])) {  // a second colon, as in 3:4:5
+            const char* from = key;
+            while (from[-1] != ':') --from;
+            return bad(Rule::value_number, from, token(from));
+        }
+        const char* const text = colon + 1;
+        const char* const stop = separator(text);
+        const char* const end = comment(text, stop);
+        const bool whole = *end != ':';
+        const Step step = end == stop ? Step::next : Step::done;
+        at = end;
+        double number = 0;
+        if (is(key, colon, "cost")) {
+            const bool fine = whole && careful_value(text, end, importance_) == Number::fine && importance_ >= 0;
+            return fine ? step : bad(Rule::cost, text, token(text));
+        }
+        if (is(key, colon, "qid")) {
+            const bool fine = whole && whole_number(text, end, std::numeric_limits<std::int64_t>::max(), tag_);
+            return fine ? step : bad(Rule::qid, text, token(text));
+        }
+        std::int64_t index;
+        const bool negative = colon - key > 1 && *key == '-';
+        const std::int64_t largest = std::int64_t{std::numeric_limits<std::int32_t>::max()} - 1 + options_.first_index;
+        if (!whole_number(key + negative, colon, largest, index)) {
+            const bool digits = key != colon && std::all_of(key + negative, colon, is_digit);
+            return bad(!digits ? Rule::index_whole : negative ? Rule::index_negative : Rule::index_large, key,
+                       colon - key);
+        }
+        if (negative) return bad(Rule::index_negative, key, colon - key);
+        const Number read = whole ? careful_value(text, end, number) : Number::malformed;
+        if (read == Number::malformed) return bad(Rule::value_number, text, token(text));
+        if (read == Number::not_finite) return bad(Rule::value_finite, text, token(text));
+        if (read == Number::too_large || !fits(static_cast<float>(number))) {
+            return bad(Rule::value_large, text, token(text));
+        }
+        const std::int32_t j = static_cast<std::int32_t>(index - options_.first_index);
+        *run_.index++ = j;
+        *run_.value++ = static_cast<float>(number);
+        run_.ascending &= j > run_.previous;
+        run_.previous = j;
+        return step;
+    }
+
+    // Puts a row in order whose indices do not ascend. False: it holds an index 0 where counting starts at 1, or a sum
+    // that float32 cannot hold.
+    bool put_in_order() {
+        std::int32_t* const indices = rows_.indices.get() + begin_;
+        float* const values = rows_.values.get() + begin_;
+        if (std::find(indices, run_.index, -1) != run_.index) return refuse(Rule::index_zero, zero_index(), 1);
+        const std::int64_t size = canonicalise_row(indices, values, filled_ - begin_, scratch_);
+        filled_ = begin_ + size;
+        return std::all_of(values, values + size, fits) || refuse(Rule::sum_large, line_, 0);
+    }
+
+    // Where the line has its first key of noughts only. There is one.
+    const char* zero_index() const {
+        for (const char* at = line_;; ++at) {
+            const char* const from = at;
+            while (*at == '0') ++at;
+            if (at != from && *at == ':' && (from == line_ || is_blank(from[-1]))) return from;
+            if (at != from) --at;
+        }
+    }
+
+    void keep() {
+        rows_.indptr.push_back(filled_);
+        rows_.labels.push_back(label_);
+        rows_.lines.push_back(rows_.lines_read);
+        rows_.columns.push_back(column_);
+        if (filled_ > begin_) {
+            rows_.width = std::max<std::int64_t>(rows_.width, std::int64_t{rows_.indices[filled_ - 1]} + 1);
+        }
+        const std::size_t n = rows_.labels.size();
+        if (importance_ != 1 || !rows_.importances.empty()) {
+            rows_.importances.resize(n, 1);
+            rows_.importances[n - 1] = importance_;
+        }
+        if (tag_ != -1 || !rows_.tags.empty()) {
+            rows_.tags.resize(n, -1);
+            rows_.tags[n - 1] = tag_;
+        }
+    }
+
+    bool refuse(Rule rule, const char* place, std::ptrdiff_t size) {
+        filled_ = begin_;
+        rows_.bad.push_back({rows_.lines_read, place - line_ + 1, rule,
+                             std::string(place, static_cast<std::size_t>(std::min<std::ptrdiff_t>(size, 64)))});
+        return false;
+    }
+
+    Step bad(Rule rule, const char* place, std::ptrdiff_t size) {
+        refuse(rule, place, size);
+        return Step::bad;
+    }
+
+    static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+    static bool ends(char c) { return is_blank(c) || c == '\n'; }
+    static bool fits(float value) { return std::fabs(value) <= std::numeric_limits<float>::max(); }
+
+    // The next colon, blank or control character; the newline at the latest.
+    static const char* separator(const char* at) {
+        while (static_cast<unsigned char>(*at) > ' ' && *at != ':') ++at;
+        return at;
+    }
+
+    // Where a comment starts between from and to, or `to`.
+    static const char* comment(const char* from, const char* to) { return std::find(from, to, '#'); }
+
+    // Bytes up to the next blank or control character: what a message shows.
+    static std::ptrdiff_t token(const char* from) {
+        const char* to = from;
+        while (static_cast<unsigned char>(*to) > ' ' && to - from < 256) ++to;
+        return to - from;
+    }
+
+    static bool is(const char* s, const char* end, const char* word) {
+        const std::size_t n = std::strlen(word);
+        return static_cast<std::size_t>(end - s) == n && std::memcmp(s, word, n) == 0;
+    }
+
+    static bool whole_number(const char* s, const char* end, std::int64_t largest, std::int64_t& number) {
+        if (s == end) return false;
+        std::int64_t sum = 0;
+        for (; s != end; ++s) {
+            if (!is_digit(*s) || sum > (largest - (*s - '0')) / 10) return false;
+            sum = sum * 10 + (*s - '0');
+        }
+        number = sum;
+        return true;
+    }
+
+    Options options_;
+    QuickPairs quick_;
+    Rows& rows_;
+    // The row at hand.
+    const char* line_ = nullptr;
+    std::int64_t begin_ = 0, filled_ = 0, tag_ = -1;
+    std::int32_t column_ = 1;
+    double label_ = 0, importance_ = 1;
+    Run run_{};
+    std::vector<std::pair<std::int32_t, float>> scratch_;
+};
+
+inline Rows parse(const char* text, std::size_t size, const Options& options, Isa isa) {
+    Rows rows;
+    Parser(options, quick_pairs(isa), rows).parse(text, size);
+    return rows;
+}
+
+}  // namespace rarestream::svmlight

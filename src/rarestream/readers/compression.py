@@ -1,0 +1,198 @@
+"""Compressed bytes to bytes, a bounded piece at a time.
+
+The suffix names the method; where it does not, the first bytes do.
+"""
+
+from __future__ import annotations
+
+import bz2
+import importlib
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rarestream.errors import DataError, MissingExtraError
+from rarestream.readers.sources import Raw
+
+INPUT = 1 << 16  # compressed bytes taken at once
+OUTPUT = 1 << 18  # bytes they may become at once: a bomb is met piece by piece
+DICTIONARY = 1 << 29  # what an .xz file may ask for; xz -9 asks for 2^26
+
+
+class Bytes(Protocol):
+    """What chunks are cut from."""
+
+    def readinto(self, view: memoryview) -> int: ...
+
+
+class _Inflate(Protocol):
+    """The common shape of the decompressors: one member (frame, stream) of a file."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def needs_input(self) -> bool: ...
+    def decompress(self, data: bytes, max_length: int = ...) -> bytes: ...
+
+
+class _Zlib:
+    """zlib's decompressor keeps what it had no room for outside itself; this puts it back in."""
+
+    def __init__(self) -> None:
+        self._inside = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inside.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inside.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inside.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int = OUTPUT) -> bytes:
+        return self._inside.decompress(self._inside.unconsumed_tail + data, max_length)
+
+
+class _Zstandard:
+    """The `zstandard` package cannot stop in the middle of its input, so it is fed in small pieces.
+
+    A block of 4 bytes can stand for 128 KiB, so 1 KiB of input is at most 32 MiB of output.
+    """
+
+    def __init__(self, package: Any) -> None:
+        self._inside = package.ZstdDecompressor().decompressobj()
+        self._input = b""
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inside.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._inside.unused_data) + self._input
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._input
+
+    def decompress(self, data: bytes, max_length: int = OUTPUT) -> bytes:
+        data = self._input + data
+        pieces, made, size = [], 0, 0
+        while size < len(data) and made < max_length and not self._inside.eof:
+            pieces.append(self._inside.decompress(data[size : size + 1024]))
+            made += len(pieces[-1])
+            size += 1024
+        self._input = data[size:]
+        return b"".join(pieces)
+
+
+def _zstd() -> Callable[[], _Inflate]:
+    try:
+        return importlib.import_module("compression.zstd").ZstdDecompressor  # type: ignore[no-any-return]
+    except ImportError:
+        pass
+    try:
+        package = importlib.import_module("zstandard")
+    except ImportError:
+        raise MissingExtraError(
+            'Reading .zst needs the package zstandard: pip install "rarestream[zstd]"'
+        ) from None
+    return lambda: _Zstandard(package)
+
+
+# Suffix, first bytes, the decompressor of one member, and what people call the method.
+METHODS: dict[str, tuple[bytes, Callable[[], Callable[[], Any]], str]] = {
+    ".gz": (b"\x1f\x8b", lambda: _Zlib, "gzip"),
+    ".bz2": (b"BZh", lambda: bz2.BZ2Decompressor, "bzip2"),
+    ".xz": (b"\xfd7zXZ\x00", lambda: lambda: lzma.LZMADecompressor(memlimit=DICTIONARY), "xz"),
+    ".zst": (b"\x28\xb5\x2f\xfd", _zstd, "zstd"),
+}
+
+
+class Decompressed:
+    """The bytes of a compressed source, members one after the other."""
+
+    def __init__(self, raw: Raw, suffix: str, head: bytes) -> None:
+        magic, make, self._method = METHODS[suffix]
+        self._raw = raw
+        self._make = make()
+        self._input = head
+        if head and not head.startswith(magic):
+            raise DataError(
+                f"{raw.source.name}: named {suffix}, but its first bytes are not {self._method}'s. "
+                "Rename it if it is not compressed; fetch it again if it should be."
+            )
+        self._member: _Inflate | None = self._make() if head else None
+        self._text = memoryview(b"")  # decompressed and not yet asked for
+
+    def readinto(self, view: memoryview) -> int:
+        while not self._text:
+            if self._member is None:
+                return 0
+            data = b""
+            if self._member.needs_input:
+                data, self._input = self._input or self._raw.read(INPUT), b""
+                if not data:
+                    raise self._damaged("ends in the middle", "It was cut short on the way")
+            try:
+                self._text = memoryview(self._member.decompress(data, OUTPUT))
+            except (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError) as error:
+                raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
+            except Exception as error:
+                if type(error).__name__ != "ZstdError":
+                    raise
+                raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
+            if self._member.eof:
+                self._next_member(self._member.unused_data)
+        size = min(len(self._text), len(view))
+        view[:size], self._text = self._text[:size], self._text[size:]
+        return size
+
+    def _next_member(self, rest: bytes) -> None:
+        # Tapes and block devices pad with zeros; gzip itself looks past them.
+        while not (rest := rest.lstrip(b"\0")):
+            if not (rest := self._raw.read(INPUT)):
+                self._member = None
+                return
+        self._member, self._input = self._make(), rest
+
+    def _damaged(self, how: str, why: str) -> DataError:
+        return DataError(
+            f"{self._raw.source.name}: the {self._method} data {how} near byte {self._raw.position:,}. "
+            f"{why}: fetch the file again, or check it with `{self._method} -t`."
+        )
+
+
+class _Plain:
+    """Bytes as stored, with the first few already in hand."""
+
+    def __init__(self, raw: Raw, head: bytes) -> None:
+        self._raw, self._head = raw, head
+
+    def readinto(self, view: memoryview) -> int:
+        if self._head:
+            size = min(len(self._head), len(view))
+            view[:size], self._head = self._head[:size], self._head[size:]
+            return size
+        return self._raw.readinto(view)
+
+
+def text_of(raw: Raw) -> Bytes:
+    """The text of a source, decompressed if its name or its first bytes ask for it."""
+    head = b""
+    while len(head) < 6 and (more := raw.read(INPUT)):
+        head += more
+    for suffix in METHODS:
+        if raw.source.name.lower().endswith(suffix):
+            return Decompressed(raw, suffix, head)
+    for suffix, (magic, _, _) in METHODS.items():
+        if head.startswith(magic):
+            return Decompressed(raw, suffix, head)
+    return _Plain(raw, head)

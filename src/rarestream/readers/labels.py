@@ -1,0 +1,85 @@
+"""Numbers in a file to labels -1 and +1.
+
+The rule, so that a stream can be read once: with `positive` given, that number is +1 and every other is -1.
+Without it, 1 is +1, and -1 or 0 (one of them, not both) is -1. Files with two other numbers must show both in
+their first chunk, about 1 MB of text: the larger is +1. A third number is refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream.blocks import Labels
+from rarestream.errors import DataError
+
+PASS_POSITIVE = "pass positive=VALUE (--positive VALUE) to name the label that counts as +1"
+
+
+class OneLabelError(Exception):
+    """The first chunk has a single label, and it is none of -1, 0, 1."""
+
+
+class LabelRule:
+    """The rule above. `optional`: what it cannot tell is 0, for 'unknown', instead of an error."""
+
+    def __init__(self, positive: float | None, optional: bool) -> None:
+        self._positive = positive
+        self._optional = optional
+        self._high: float | None = None
+        self._low: float | None = None
+
+    def signs(self, raw: NDArray[np.float64]) -> Labels:
+        """-1 and +1, and 0 where the rule has no answer. NaN stands for a row without label."""
+        if self._positive is not None:
+            known = np.where(raw == self._positive, 1, -1).astype(np.int8)
+            known[np.isnan(raw)] = 0
+            return known
+        if self._high is None:
+            self._decide(raw)
+        if self._high == 1 and self._low is None:
+            below = raw[(raw == -1) | (raw == 0)]
+            self._low = float(below[0]) if len(below) else None
+        signs = np.zeros(len(raw), np.int8)
+        signs[raw == self._high] = 1
+        if self._low is not None:
+            signs[raw == self._low] = -1
+        return signs
+
+    def complaint(self, raw: float) -> str:
+        """What to say of a label whose sign is 0."""
+        if self._low is None:
+            return f"label {raw:g}, after rows with only {self._high:g}. If that is right, {PASS_POSITIVE}."
+        return (
+            f"a third label, {raw:g}, after {self._low:g} and {self._high:g}; two classes are learned. "
+            f"If that is right, {PASS_POSITIVE}."
+        )
+
+    def _decide(self, raw: NDArray[np.float64]) -> None:
+        values, first = np.unique(raw[~np.isnan(raw)], return_index=True)
+        seen = [float(value) for value in values[np.argsort(first)]]
+        if not seen:
+            return
+        if set(seen) <= {-1, 0, 1} or (1 in seen and not {-1.0, 0.0}.isdisjoint(seen)):
+            self._high = 1
+        elif len(seen) > 1:
+            self._low, self._high = sorted(seen[:2])
+        elif self._optional:
+            self._high = 1
+        else:
+            raise OneLabelError(f"{seen[0]:g}")
+
+
+def positive_number(positive: float | str | None) -> float | None:
+    """`positive` as a number, or a plain refusal."""
+    if positive is None:
+        return None
+    try:
+        number = float(positive)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise DataError(
+            f"read: positive must be a number that stands as a label in the file, got {positive!r}."
+        )
+    return number

@@ -1,0 +1,191 @@
+"""Rows in an order that depends on a seed and on nothing else.
+
+Row i gets a 64-bit key from (seed, i) alone, and rows come in the order of their keys: in memory if they fit,
+else through temporary files, one for every range of keys, each small enough to be sorted in memory. Both ways
+give the same order. No two rows have the same key, because the key is a bijection of i.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from rarestream.blocks import Block
+from rarestream.errors import DataError
+from rarestream.readers.cut import merged
+
+Keys = NDArray[np.uint64]
+
+BITS = 6  # of the key that choose the file: 64 files a round
+OUT = 8192  # rows in a piece that comes out
+
+_MASK = (1 << 64) - 1
+_STEP = 0x9E3779B97F4A7C15  # odd, so that multiples of it run through all 64-bit numbers
+
+
+def keys(seed: int, first: int, count: int) -> Keys:
+    """The keys of rows first, first + 1, ...: SplitMix64, which can start anywhere."""
+    start = _mixed(np.array([seed & _MASK], np.uint64))[0]
+    rows = np.arange(first, first + count, dtype=np.uint64)
+    return _mixed(start + (rows + np.uint64(1)) * np.uint64(_STEP))
+
+
+def _mixed(x: Keys) -> Keys:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def shuffled(
+    blocks: Iterator[Block], seed: int, memory: int, total: Callable[[int], None] | None = None
+) -> Iterator[Block]:
+    """The rows of all blocks in the order of their keys, holding about `memory` bytes at most.
+
+    `total` is told the number of rows as soon as it is known, which is before the first comes out.
+    """
+    waiting: list[Block] = []
+    held = rows = 0
+    for block in blocks:
+        waiting.append(block)
+        held += _bytes(block)
+        rows += len(block)
+        if 2 * held > memory:  # sorting them takes as much again
+            break
+    else:
+        if total is not None:
+            total(rows)
+        if waiting:
+            yield from _in_order(waiting, keys(seed, 0, rows))
+        return
+    with tempfile.TemporaryDirectory(prefix="rarestream-shuffle-") as folder:
+        keyed = _keyed(chain(waiting, blocks), seed, total)
+        waiting = []
+        yield from _through_files(keyed, Path(folder), 64 - BITS, memory)
+
+
+def _keyed(
+    blocks: Iterator[Block], seed: int, total: Callable[[int], None] | None
+) -> Iterator[tuple[Block, Keys]]:
+    rows = 0
+    for block in blocks:
+        yield block, keys(seed, rows, len(block))
+        rows += len(block)
+    if total is not None:
+        total(rows)
+
+
+def _in_order(blocks: list[Block], key: Keys) -> Iterator[Block]:
+    block = merged(blocks)
+    blocks.clear()
+    order = np.argsort(key)
+    for start in range(0, len(order), OUT):
+        yield block.take(order[start : start + OUT])
+
+
+def _through_files(
+    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int
+) -> Iterator[Block]:
+    """Rows split into files by the bits of their keys from `shift` on, then file by file."""
+    for file, held in _split(keyed, folder, shift, memory):
+        if 2 * held > memory and shift > 0:
+            inner = folder / f"{file.name}.d"
+            inner.mkdir()
+            yield from _through_files(_pieces(file), inner, max(0, shift - BITS), memory)
+        else:
+            pieces = list(_pieces(file))
+            yield from _in_order([block for block, _ in pieces], np.concatenate([key for _, key in pieces]))
+        file.unlink()
+
+
+def _split(
+    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int
+) -> list[tuple[Path, int]]:
+    """Writes the rows to files, one for every value of the bits; the files in order, with what they hold."""
+    paths = [folder / f"{bucket:02}" for bucket in range(1 << BITS)]
+    held = [0] * len(paths)
+    with ExitStack() as stack:
+        try:
+            files = [stack.enter_context(path.open("wb")) for path in paths]
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        for block, key in _grouped(keyed, memory // 4):
+            bucket = (key >> np.uint64(shift)).astype(np.int64) % len(paths)
+            order = np.argsort(bucket, kind="stable")
+            bounds = np.searchsorted(bucket[order], np.arange(len(paths) + 1))
+            for i, file in enumerate(files):
+                rows = order[bounds[i] : bounds[i + 1]]
+                if len(rows):
+                    piece = block.take(rows)
+                    held[i] += _bytes(piece)
+                    try:
+                        _write(file, piece, key[rows])
+                        file.flush()
+                    except OSError as error:
+                        raise _unwritable(folder, error) from None
+    return [(path, size) for path, size in zip(paths, held, strict=True) if size]
+
+
+def _grouped(keyed: Iterator[tuple[Block, Keys]], size: int) -> Iterator[tuple[Block, Keys]]:
+    """Blocks joined until they hold about `size` bytes: what goes to a file then is not too small."""
+    blocks: list[Block] = []
+    some_keys: list[Keys] = []
+    held = 0
+    for block, key in keyed:
+        blocks.append(block)
+        some_keys.append(key)
+        held += _bytes(block)
+        if held >= size:
+            yield merged(blocks), np.concatenate(some_keys)
+            blocks, some_keys, held = [], [], 0
+    if blocks:
+        yield merged(blocks), np.concatenate(some_keys)
+
+
+def _write(file: BinaryIO, block: Block, key: Keys) -> None:
+    optional = (block.labels, block.importances, block.tags)
+    there = np.array([field is not None for field in optional])
+    required = (key, there, block.indptr, block.indices, block.values)
+    for array in (*required, *(field for field in optional if field is not None)):
+        npy.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _pieces(path: Path) -> Iterator[tuple[Block, Keys]]:
+    with path.open("rb") as file:
+        while file.peek(1):
+            key, there, indptr, indices, values = (npy.read_array(file) for _ in range(5))
+            labels, importances, tags = (npy.read_array(file) if field else None for field in there)
+            yield Block(indptr, indices, values, 0, labels, importances, tags), key
+
+
+def _bytes(block: Block) -> int:
+    """What a block holds in memory, and its keys."""
+    fields: list[NDArray[Any] | None] = [block.labels, block.importances, block.tags]
+    return 16 * len(block) + 8 * block.nonzeros + sum(field.nbytes for field in fields if field is not None)
+
+
+def _unwritable(folder: Path, error: OSError) -> DataError:
+    return DataError(
+        f"shuffle: cannot write temporary files to {folder}: {error.strerror or error}. The rows do not "
+        "fit in the memory allowed. Free some space there, set TMPDIR to a roomier disk, or pass a larger "
+        "memory=."
+    )
+
+
+def default_memory() -> int:
+    """A quarter of what the machine, or the container, has free."""
+    free = 2 << 30
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    with suppress(OSError, ValueError):
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        free = min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+    return max(free // 4, 64 << 20)

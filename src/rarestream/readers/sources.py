@@ -1,0 +1,244 @@
+"""Where bytes come from: paths, globs, several of them, standard input, an open binary file."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import io
+import os
+import select
+import stat
+import sys
+import threading
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypedDict
+
+from rarestream.errors import DataError
+
+HEAD = 1 << 16  # bytes of a file that its checksum covers
+DEPTH = 1 << 30  # no single read asks for more
+
+Where = str | os.PathLike[str] | BinaryIO
+
+
+class Described(TypedDict):
+    """What a model keeps of its data, to know it again on resume."""
+
+    name: str
+    size: int | None  # bytes, as stored; None where nobody can know, as on standard input
+    crc32: int | None  # of the first 64 KiB
+
+
+class StoppedError(Exception):
+    """Reading was interrupted because nobody wants the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input. A path is opened afresh for each pass; a seekable file is rewound; a pipe is read once."""
+
+    name: str  # as messages show it
+    described: Described
+    path: str | None = None
+    file: Any = None  # a binary file, when there is no path
+    start: int | None = None  # where in `file` the data starts; None: it cannot be rewound
+
+    @property
+    def replayable(self) -> bool:
+        return self.described["size"] is not None
+
+    def open(self) -> Raw:
+        if self.path is not None:
+            return Raw(self, _opened(self.path), owned=True)
+        if self.start is not None:
+            self.file.seek(self.start)
+        return Raw(self, self.file, owned=False)
+
+
+class Raw:
+    """An open source: bytes as they are stored, counted."""
+
+    def __init__(self, source: Source, file: Any, owned: bool) -> None:
+        self.source = source
+        self.position = 0
+        self._file = file
+        self._owned = owned
+        self._wait: _Wait | None = None
+        fd = _descriptor(file)
+        if fd is not None and not stat.S_ISREG(os.fstat(fd).st_mode):
+            # A caller's own pipe may hold bytes in its buffer, which no poll sees: its first read is plain.
+            self._wait = _Wait(fd, polled=owned or file is _stdin())
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes; nothing at the end."""
+        try:
+            if self._wait is not None:
+                self._wait.until_readable()
+            read = getattr(self._file, "read1", self._file.read)
+            data: bytes = read(min(size, DEPTH))
+        except OSError as error:
+            raise DataError(f"{self.source.name}: cannot be read: {_reason(error)}.") from None
+        except ValueError as error:
+            raise DataError(f"{self.source.name}: cannot be read: {error}.") from None
+        self._count(len(data))
+        return data
+
+    def readinto(self, view: memoryview) -> int:
+        """As `read`, to where the caller wants it."""
+        if self._wait is not None or not isinstance(self._file, io.FileIO):
+            data = self.read(len(view))
+            view[: len(data)] = data
+            return len(data)
+        try:
+            size = self._file.readinto(view)
+        except OSError as error:
+            raise DataError(f"{self.source.name}: cannot be read: {_reason(error)}.") from None
+        self._count(size)
+        return size
+
+    def stop(self) -> None:
+        """Ends a wait for input, now or later, with `StoppedError`. Any thread may call it."""
+        if self._wait is not None:
+            self._wait.stop()
+
+    def close(self) -> None:
+        if self._wait is not None:
+            self._wait.close()
+        if self._owned:
+            self._file.close()
+
+    def _count(self, size: int) -> None:
+        self.position += size
+        expected = self.source.described["size"]
+        if size == 0 and expected is not None and self.position < expected:
+            raise DataError(
+                f"{self.source.name}: shrank while it was read: {expected:,} bytes at the start, "
+                f"{self.position:,} now. Read a finished file, or a copy of it."
+            )
+
+
+class _Wait:
+    """Waits until a pipe has bytes, or until someone says stop."""
+
+    def __init__(self, fd: int, polled: bool) -> None:
+        self._polled = polled
+        self._closing = threading.Lock()
+        self._open = True
+        self._ear, self._mouth = os.pipe()
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN)
+        self._poll.register(self._ear, select.POLLIN)
+
+    def until_readable(self) -> None:
+        if not self._polled:
+            self._polled = True
+            return
+        if any(fd == self._ear for fd, _ in self._poll.poll()):
+            raise StoppedError
+
+    def stop(self) -> None:
+        with self._closing:
+            if self._open:
+                os.write(self._mouth, b".")
+
+    def close(self) -> None:
+        with self._closing:
+            if self._open:
+                self._open = False
+                os.close(self._ear)
+                os.close(self._mouth)
+
+
+def expand(where: Where | Iterable[Where]) -> list[Source]:
+    """The sources a user named; every file is looked at now, so that a wrong name is known at once."""
+    if isinstance(where, str | os.PathLike):
+        return _from_name(os.fspath(where))
+    if hasattr(where, "read"):
+        return [_from_file(where)]
+    if isinstance(where, Iterable):
+        found = [source for one in where for source in expand(one)]
+        if not found:
+            raise DataError("read: no file given.")
+        return found
+    raise DataError(
+        "read: data comes from a path, several paths, a glob, '-' or an open binary file, "
+        f"got {type(where).__name__}."
+    )
+
+
+def _from_name(name: str) -> list[Source]:
+    if name == "-":
+        return [Source("-", _unknown("-"), file=_stdin())]
+    if not os.path.lexists(name) and glob.has_magic(name):
+        matches = sorted(glob.glob(name, recursive=True))
+        if not matches:
+            raise DataError(f"{name}: no file matches. Check the pattern, and that the shell left it alone.")
+        return [_from_path(match) for match in matches if not os.path.isdir(match)]
+    return [_from_path(name)]
+
+
+def _from_path(path: str) -> Source:
+    base = Path(path).name
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {_reason(error)}.") from None
+    if os.path.isdir(path):
+        raise DataError(
+            f"{path}: is a directory. Name the files in it, for example with a glob: {path.rstrip('/')}/*.svm"
+        )
+    if not regular:
+        return Source(path, _unknown(base), path)
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        return Source(path, Described(name=base, size=size, crc32=zlib.crc32(_full(file, HEAD))), path)
+
+
+def _from_file(file: Any) -> Source:
+    name = getattr(file, "name", None)
+    name = name if isinstance(name, str) else "<file>"
+    if isinstance(file, io.TextIOBase):
+        raise DataError(f"{name}: is open as text; open it in binary mode, 'rb'.")
+    base = Path(name).name
+    if not (hasattr(file, "seekable") and file.seekable()):
+        return Source(name, _unknown(base), file=file)
+    start = file.tell()
+    crc = zlib.crc32(_full(file, HEAD))
+    size = file.seek(0, os.SEEK_END) - start
+    file.seek(start)
+    return Source(name, Described(name=base, size=size, crc32=crc), file=file, start=start)
+
+
+def _unknown(name: str) -> Described:
+    return Described(name=name, size=None, crc32=None)
+
+
+def _opened(path: str) -> io.FileIO:
+    try:
+        return open(path, "rb", buffering=0)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {_reason(error)}.") from None
+
+
+def _full(file: Any, size: int) -> bytes:
+    data = b""
+    while len(data) < size and (more := file.read(size - len(data))):
+        data += more
+    return data
+
+
+def _stdin() -> Any:
+    return getattr(sys.stdin, "buffer", sys.stdin)
+
+
+def _descriptor(file: Any) -> int | None:
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        return int(file.fileno())
+    return None
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower() if error.errno is not None else str(error)

@@ -1,0 +1,186 @@
+"""`read`: files to a Stream of Blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any, Literal, cast
+
+from rarestream.blocks import Block
+from rarestream.errors import DataError
+from rarestream.readers.cut import cut
+from rarestream.readers.formats import Format, Options, Reading, chosen
+from rarestream.readers.labels import positive_number
+from rarestream.readers.refusals import Refusals
+from rarestream.readers.shuffle import default_memory, shuffled
+from rarestream.readers.sources import Described, Source, Where, expand
+
+
+def read(
+    source: Where | Iterable[Where],
+    format: str | None = None,
+    rows: int = 8192,
+    *,
+    zero_based: bool | None = None,
+    positive: float | str | None = None,
+    max_bad_rows: int = 0,
+    labels: Literal["required", "optional"] = "required",
+    shuffle: int | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+) -> Stream:
+    """The Blocks of a file, of several, of a glob, of standard input ("-") or of an open binary file.
+
+    Files ending in .gz, .bz2, .xz and .zst are read through. Memory stays constant on any size of file.
+
+    format        None: by the suffix; "svmlight"
+    rows          in a Block; the last may be shorter
+    zero_based    whether feature indices count from 0; None: they do if the first chunk has an index 0
+    positive      the label that counts as +1, every other being -1; None: see `rarestream.readers.labels`
+    max_bad_rows  rows that break a rule to skip and count before giving up
+    labels        "optional": rows may have no label, or any; blocks with such rows have labels None
+    shuffle       a seed: rows come in an order that depends on it and on nothing else
+    threads       that parse ahead; None: two, or one on a single core; 0: none
+    memory        bytes that a shuffle may hold; beyond that it goes through temporary files.
+                  None: a quarter of what the machine has free
+    """
+    if rows < 1:
+        raise DataError(f"read: rows must be >= 1, got {rows}.")
+    if max_bad_rows < 0:
+        raise DataError(f"read: max_bad_rows must be >= 0, got {max_bad_rows}.")
+    if labels not in ("required", "optional"):
+        raise DataError(f"read: labels must be 'required' or 'optional', got {labels!r}.")
+    if threads is not None and threads < 0:
+        raise DataError(f"read: threads must be >= 0, got {threads}.")
+    if memory is not None and memory < 1:
+        raise DataError(f"read: memory must be >= 1 byte, got {memory}.")
+    sources = expand(source)
+    options = Options(
+        zero_based=zero_based,
+        positive=positive_number(positive),
+        labels_optional=labels == "optional",
+        threads=min(2, os.cpu_count() or 1) if threads is None else threads,
+    )
+    return Stream(
+        sources,
+        chosen(format, sources),
+        options,
+        rows=rows,
+        max_bad_rows=max_bad_rows,
+        shuffle=shuffle,
+        memory=memory,
+    )
+
+
+class Stream:
+    """An iterable of Blocks. Each `for` over files reads them anew; standard input is read once.
+
+    `fraction`, `refused` and `refusals` tell of the pass that is running, or of the last.
+    """
+
+    def __init__(
+        self,
+        sources: list[Source],
+        format: Format,
+        options: Options,
+        *,
+        rows: int,
+        max_bad_rows: int = 0,
+        shuffle: int | None = None,
+        memory: int | None = None,
+    ) -> None:
+        self._sources = sources
+        self._format = format
+        self._options = options
+        self._rows = rows
+        self._max_bad_rows = max_bad_rows
+        self._shuffle = shuffle
+        self._memory = memory
+        self._skip = 0
+        self._passes = 0
+        self._reading = Reading(sources, options, Refusals(max_bad_rows))
+        self._delivered = 0
+        self._known_rows: int | None = None  # once a shuffle has seen them all
+
+    @property
+    def sources(self) -> list[Described]:
+        """Name, size and a checksum of the head of each input: enough to know the same data again."""
+        return [cast(Described, dict(source.described)) for source in self._sources]
+
+    @property
+    def size(self) -> int | None:
+        """Stored bytes of all sources, or None if some source does not say."""
+        sizes = [source.described["size"] for source in self._sources]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    @property
+    def fraction(self) -> float | None:
+        """How much has come, 0 to 1, by stored bytes, or by rows when shuffling; None if nobody can know."""
+        if self._shuffle is not None:
+            return min(1.0, self._delivered / self._known_rows) if self._known_rows else 0.0
+        if self.size is None:
+            return None
+        return min(1.0, self._reading.position / self.size) if self.size else 1.0
+
+    @property
+    def refused(self) -> int:
+        """Bad rows so far."""
+        return self._reading.refusals.count
+
+    @property
+    def refusals(self) -> list[str]:
+        """What was wrong with the first few of them."""
+        return list(self._reading.refusals.first)
+
+    def skip(self, rows: int) -> Stream:
+        """Leaves out that many rows at the start of the next pass, in the order in which they would come."""
+        if rows < 0:
+            raise DataError(f"Stream: rows to skip must be >= 0, got {rows}.")
+        self._skip = rows
+        return self
+
+    def __iter__(self) -> Iterator[Block]:
+        if self._passes and not all(source.replayable for source in self._sources):
+            name = next(source.name for source in self._sources if not source.replayable)
+            raise DataError(f"{name}: can be read only once. For several passes, save it to a file first.")
+        self._passes += 1
+        self._reading = Reading(self._sources, self._options, Refusals(self._max_bad_rows))
+        self._delivered, self._known_rows = 0, None
+        skip, self._skip = self._skip, 0
+        return self._blocks(skip)
+
+    def _blocks(self, skip: int) -> Iterator[Block]:
+        seen = 0
+
+        def counted(pieces: Iterator[Block]) -> Iterator[Block]:
+            nonlocal seen
+            for piece in pieces:
+                seen += len(piece)
+                yield piece
+
+        with closing(_generator(self._format(self._reading))) as pieces:
+            rows: Iterator[Block] = counted(pieces)
+            if self._shuffle is not None:
+                memory = self._memory or default_memory()
+                rows = shuffled(rows, self._shuffle, memory, total=self._learn_total)
+            self._delivered = skip
+            with closing(_generator(cut(rows, self._rows, skip))) as blocks:
+                for block in blocks:
+                    self._delivered += len(block)
+                    yield block
+        if seen == 0:
+            names = ", ".join(source.name for source in self._sources[:3])
+            refused = f" that could be read; {self.refused} were refused" if self.refused else ""
+            raise DataError(f"{names}: no rows{refused}.")
+        if seen < skip:
+            raise DataError(
+                f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows."
+            )
+
+    def _learn_total(self, rows: int) -> None:
+        self._known_rows = rows
+
+
+def _generator(blocks: Iterator[Block]) -> Any:
+    return blocks  # every format is a generator: closing it stops its threads and closes its files

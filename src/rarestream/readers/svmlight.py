@@ -1,0 +1,204 @@
+"""svmlight text: `label [qid:N] [cost:W] index:value ...  # comment`, one row a line.
+
+Blank lines and lines of comment are passed over; blanks may be several, or tabs; lines may end in CR LF; a
+byte order mark is passed over. `qid` becomes the row's tag, `cost` its importance. Indices may come in any
+order; duplicates are summed. Labels: see labels.py.
+
+Indices count from 1, as svmlight's do. With `zero_based=None` a file may also count from 0, if it shows: an
+index 0 in the first chunk (about 1 MB of text, of the first file) makes the stream zero-based, and one that
+comes later is refused. The parser is native/svmlight.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream import _native
+from rarestream.blocks import LARGEST_INDEX, Block, Importances, Indices, Indptr, Values
+from rarestream.errors import DataError
+from rarestream.readers.ahead import Ahead
+from rarestream.readers.chunks import Chunk, Chunks, TooLongLineError
+from rarestream.readers.formats import Reading, register
+from rarestream.readers.labels import PASS_POSITIVE, LabelRule, OneLabelError
+
+ZERO_INDEX = 7
+MANY = 1 << 62
+
+# What the numbers of svmlight::Rule mean to a person. {0} is what came.
+RULES = {
+    1: "a row starts with its label, but this one starts with {0}. "
+    "To score rows without labels, pass labels='optional'.",
+    2: "the label must be a number, got {0}.",
+    3: "the label must be a finite number, got {0}.",
+    4: "a feature is index:value, but {0} has no colon.",
+    5: "a feature index must be a whole number, got {0}. Names must be hashed or numbered first.",
+    6: "a feature index must not be negative, got {0}.",
+    ZERO_INDEX: "feature index 0, but svmlight counts from 1. "
+    "If this file counts from 0, pass zero_based=True (--zero-based).",
+    8: f"feature index {{0}} is too large; the largest is {LARGEST_INDEX + 1:,} "
+    "(one less when counting from 0). Hash or renumber larger ones.",
+    9: "a feature value must be a number, got {0}.",
+    10: "a feature value must be finite, got {0}. "
+    "NaN and infinity have no place in a dot product: drop or impute them.",
+    11: "a feature value must fit in float32 (up to 3.4e38), got {0}. Scale the values down.",
+    12: "cost must be a finite number >= 0, got {0} (0 skips a row).",
+    13: "qid must be a whole number from 0 to 2^63 - 1, got {0}.",
+    14: "control character {0} in the text; this looks like binary data, not svmlight.",
+    15: "duplicate features of this row sum to a value beyond float32. Scale the values down.",
+}
+
+
+class Parsed(NamedTuple):
+    """What the native parser makes of a chunk. Lines and columns count from 1, lines within the chunk."""
+
+    indptr: Indptr
+    indices: Indices
+    values: Values
+    width: int
+    labels: NDArray[np.float64]  # as written; NaN where there is none
+    importances: Importances | None
+    tags: NDArray[np.int64] | None
+    lines: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    lines_read: int
+    bad: list[tuple[int, int, int, bytes]]  # line, column, rule, what came
+
+
+class Located(NamedTuple):
+    """A parsed chunk and where it comes from."""
+
+    name: str
+    begins: bool
+    position: int
+    parsed: Parsed
+
+
+@register("svmlight", [".svm", ".svmlight", ".libsvm"])
+def svmlight(reading: Reading) -> Iterator[Block]:
+    """The rows of svmlight text, a Block for each chunk."""
+    return _Svmlight(reading).pieces()
+
+
+class _Svmlight:
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.options = reading.options
+        self.rule = LabelRule(self.options.positive, self.options.labels_optional)
+        self.first_index = 0 if self.options.zero_based else 1
+        self.lines = 0  # of the source at hand, before the chunk at hand
+        self.name = ""
+
+    def pieces(self) -> Iterator[Block]:
+        options = self.options
+        with closing(Chunks(self.reading.sources, options.chunk, options.longest_line)) as chunks:
+            try:
+                for located in self._parsed(chunks):
+                    block, error = self._settled(located)
+                    self.reading.position = located.position
+                    if len(block):
+                        yield block
+                    if error is not None:
+                        raise error
+            except TooLongLineError as error:
+                line = self.lines + 1 if error.name == self.name else 1
+                raise DataError(
+                    f"{error.name}:{line}: line longer than {_size(options.longest_line)}; a row must fit in "
+                    "that. Check that the file has line ends, and is svmlight text."
+                ) from None
+
+    def _parsed(self, chunks: Chunks) -> Iterator[Located]:
+        # The first chunk is read here: what it decides must be known before others are parsed.
+        buffer = bytearray()
+        first = chunks.take(buffer)
+        if first is None:
+            return
+        parsed = self._parse(first)
+        if self.options.zero_based is None and any(rule == ZERO_INDEX for _, _, rule, _ in parsed.bad):
+            self.first_index = 0
+            parsed = self._parse(first)
+        yield Located(first.name, first.begins, first.position, parsed)
+        del first
+
+        def take(buffer: bytearray) -> Callable[[], Located] | None:
+            chunk = chunks.take(buffer)
+            if chunk is None:
+                return None
+            return lambda: Located(chunk.name, chunk.begins, chunk.position, self._parse(chunk))
+
+        if self.options.threads and not chunks.exhausted:
+            yield from Ahead(take, chunks.stop, self.options.threads)
+        else:
+            while (task := take(buffer)) is not None:
+                located = task()
+                del task
+                yield located
+
+    def _parse(self, chunk: Chunk) -> Parsed:
+        return Parsed(
+            *_native.parse_svmlight(
+                chunk.text,
+                first_index=self.first_index,
+                label_required=not self.options.labels_optional,
+                stop_after=min(self.reading.refusals.allowed, MANY) + 1,
+            )
+        )
+
+    def _settled(self, located: Located) -> tuple[Block, DataError | None]:
+        """The rows of a chunk up to the first that is refused for good, and the error that says so."""
+        name, begins, _, parsed = located
+        before = 0 if begins else self.lines
+        self.name, self.lines = name, before + parsed.lines_read
+        bad = [
+            (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}")
+            for line, column, rule, token in parsed.bad
+        ]
+        block = Block(
+            parsed.indptr, parsed.indices, parsed.values, parsed.width, None, parsed.importances, parsed.tags
+        )
+        try:
+            signs = self.rule.signs(parsed.labels)
+        except OneLabelError as error:
+            if bad:  # the rest of the chunk is unread: it may have held the other label
+                return block[:0], self.reading.refusals.add(bad[0][1])
+            line, column = before + int(parsed.lines[0]), parsed.columns[0]
+            return block[:0], DataError(
+                f"{name}:{line}:{column}: the first {_size(self.options.chunk)} have only the label {error}; "
+                f"labels are -1 and +1, 0 and 1, or two numbers that both come early. "
+                f"Otherwise {PASS_POSITIVE}."
+            )
+        block = _with_labels(block, signs)
+        if not self.options.labels_optional and not signs.all():
+            for row in np.flatnonzero(signs == 0):
+                place = f"{name}:{before + parsed.lines[row]}:{parsed.columns[row]}"
+                bad.append(
+                    (int(parsed.lines[row]), f"{place}: {self.rule.complaint(float(parsed.labels[row]))}")
+                )
+            bad.sort()
+        if not bad:
+            return block, None
+        kept = signs != 0 if not self.options.labels_optional else np.ones(len(signs), bool)
+        for line, message in bad:
+            error_now = self.reading.refusals.add(message)
+            if error_now is not None:
+                kept &= parsed.lines < line
+                return block.take(np.flatnonzero(kept)), error_now
+        return block.take(np.flatnonzero(kept)), None
+
+
+def _with_labels(block: Block, signs: NDArray[np.int8]) -> Block:
+    return Block(block.indptr, block.indices, block.values, block.width, signs, block.importances, block.tags)
+
+
+def _size(size: int) -> str:
+    return f"{size >> 20} MB" if size >> 20 else f"{size} bytes"
+
+
+def _shown(token: bytes) -> str:
+    """What came, short and safe to print."""
+    text = repr(token[:40].decode("ascii", "backslashreplace").replace("\\\\", "\\"))
+    return text + ("..." if len(token) > 40 else "")
