@@ -1,7 +1,261 @@
 #include "arrays.hpp"
+#include "auc.hpp"
+#include "scored.hpp"
+#include "streaming.hpp"
+
+#include <mutex>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 namespace rarestream {
 
-void bind_auc(nb::module_&) {}
+template <class T>
+auto copied(const std::vector<T>& from) {
+    std::unique_ptr<T[]> data(new T[from.size()]);
+    std::copy(from.begin(), from.end(), data.get());
+    return owned(std::move(data), from.size());
+}
+
+template <class T>
+std::vector<T> taken(const nb::dict& arrays, const std::string& name) {
+    In<T> array;
+    if (!arrays.contains(name.c_str()) || !nb::try_cast(arrays[name.c_str()], array, false))
+        throw std::invalid_argument("needs the array " + name + " (one-dimensional, of its own dtype)");
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+template <class Label>
+nb::object narrowed_labels(In<Label> labels) {
+    std::unique_ptr<std::int8_t[]> out(new std::int8_t[labels.size()]);
+    {
+        nb::gil_scoped_release released;
+        narrow_labels(labels.data(), out.get(), labels.size());
+    }
+    return nb::cast(owned(std::move(out), labels.size()));
+}
+
+void same_lengths(std::size_t labels, std::size_t scores, std::size_t importances) {
+    if (labels != scores || importances != scores)
+        throw std::invalid_argument("labels, scores and importances must have the same length");
+    if (scores >> 32) throw std::invalid_argument("more than 2^32 rows at once; add them to a StreamingAuc in blocks");
+}
+
+using Labels = In<std::int8_t>;
+using Importances = std::optional<In<double>>;
+
+template <class Score>
+struct Given {
+    const std::int8_t* labels;
+    const Score* scores;
+    const double* importances;
+    std::size_t n;
+
+    Given(const Labels& y, const In<Score>& s, const Importances& h)
+        : labels(y.data()), scores(s.data()), importances(h ? h->data() : nullptr), n(s.size()) {
+        same_lengths(y.size(), n, h ? h->size() : n);
+    }
+};
+
+// (fault, row, positive rows, negative rows); rows of importance 0 do not count.
+template <class Score>
+nb::tuple survey_labels(Labels labels, In<Score> scores, Importances importances) {
+    const Given<Score> given(labels, scores, importances);
+    RowSurvey found;
+    std::size_t count[2] = {0, 0};
+    {
+        nb::gil_scoped_release released;
+        found = survey_scored(given.labels, given.scores, given.importances, given.n);
+        for (std::size_t i = 0; i < given.n; ++i)
+            if (!given.importances || given.importances[i] > 0) ++count[given.labels[i] > 0];
+    }
+    return nb::make_tuple(static_cast<int>(found.fault), found.row, count[1], count[0]);
+}
+
+// (fault, row, positive rows, negative rows, auc).
+template <class Score>
+nb::tuple exact_auc(Labels labels, In<Score> scores, Importances importances) {
+    const Given<Score> given(labels, scores, importances);
+    RowSurvey found;
+    PairCount pairs;
+    double auc = 0;
+    {
+        nb::gil_scoped_release released;
+        found = survey_scored(given.labels, given.scores, given.importances, given.n);
+        if (found.fault == RowFault::none && !given.importances) {
+            pairs = count_pairs(given.labels, given.scores, given.n);
+            auc = pairs.auc();
+        } else if (found.fault == RowFault::none) {
+            const ClassPoints points(given.labels, given.scores, given.importances, given.n);
+            pairs.n_pos = points.pos.size();
+            pairs.n_neg = points.neg.size();
+            auc = place(points.pos, points.neg).auc;
+        }
+    }
+    return nb::make_tuple(static_cast<int>(found.fault), found.row, pairs.n_pos, pairs.n_neg, auc);
+}
+
+// (auc, spread of the positives' and of the negatives' placements) of rows that have been surveyed.
+template <class Score>
+nb::tuple exact_placed(Labels labels, In<Score> scores, Importances importances) {
+    const Given<Score> given(labels, scores, importances);
+    Placed placed;
+    {
+        nb::gil_scoped_release released;
+        const ClassPoints points(given.labels, given.scores, given.importances, given.n);
+        placed = place(points.pos, points.neg);
+        if (!given.importances) placed.auc = count_pairs(given.labels, given.scores, given.n).auc();
+    }
+    return nb::make_tuple(placed.auc, placed.spread_pos, placed.spread_neg);
+}
+
+// Every row's placement, of rows that have been surveyed.
+template <class Score>
+nb::object row_placements(Labels labels, In<Score> scores, Importances importances) {
+    const Given<Score> given(labels, scores, importances);
+    std::unique_ptr<double[]> out(new double[given.n]);
+    {
+        nb::gil_scoped_release released;
+        placements(given.labels, given.scores, given.importances, given.n, out.get());
+    }
+    return nb::cast(owned(std::move(out), given.n));
+}
+
+// The importance of positives and of negatives at every distinct score, from the highest down.
+template <class Score>
+nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances) {
+    const Given<Score> given(labels, scores, importances);
+    std::vector<double> pos, neg;
+    {
+        nb::gil_scoped_release released;
+        const ClassPoints points(given.labels, given.scores, given.importances, given.n);
+        sweep(points.pos, points.neg, [&](double p, double q, double, double) {
+            pos.push_back(p);
+            neg.push_back(q);
+        });
+        std::reverse(pos.begin(), pos.end());
+        std::reverse(neg.begin(), neg.end());
+    }
+    return nb::make_tuple(copied(pos), copied(neg));
+}
+
+// The sketch and the lock that lets several threads add to it.
+class StreamingSketch {
+  public:
+    // (fault, row); nothing was added unless the fault is 0.
+    nb::tuple add(Labels labels, In<double> scores, Importances importances) {
+        const Given<double> given(labels, scores, importances);
+        RowSurvey found;
+        {
+            nb::gil_scoped_release released;
+            found = survey_scored(given.labels, given.scores, given.importances, given.n);
+            if (found.fault == RowFault::none) {
+                const std::lock_guard<std::mutex> held(lock_);
+                double squares = sketch_.pos.squares() + sketch_.neg.squares();
+                for (std::size_t i = 0; given.importances && i < given.n; ++i)
+                    squares += given.importances[i] * given.importances[i];
+                if (std::isfinite(squares)) sketch_.add(given.labels, given.scores, given.importances, given.n);
+                else found.fault = RowFault::total;
+            }
+        }
+        return nb::make_tuple(static_cast<int>(found.fault), found.row);
+    }
+
+    void merge(const StreamingSketch& other) {
+        nb::gil_scoped_release released;
+        const AucSketch copy = other.copy();  // also what makes merging with itself safe
+        const std::lock_guard<std::mutex> held(lock_);
+        sketch_.merge(copy);
+    }
+
+    // auc, spread of the positives' and of the negatives' placements, bound.
+    nb::tuple placed() const {
+        Placed placed;
+        double bound;
+        {
+            nb::gil_scoped_release released;
+            const AucSketch now = copy();
+            placed = now.placed();
+            bound = now.bound();
+        }
+        return nb::make_tuple(placed.auc, placed.spread_pos, placed.spread_neg, bound);
+    }
+
+    // Per class: rows, importance, its squares.
+    nb::tuple totals(bool positive) const {
+        const std::lock_guard<std::mutex> held(lock_);
+        const RankSketch& ranks = positive ? sketch_.pos : sketch_.neg;
+        return nb::make_tuple(ranks.rows(), ranks.weight(), ranks.squares());
+    }
+
+    nb::dict state() const {
+        const AucSketch now = copy();
+        nb::dict out;
+        for (const bool positive : {true, false}) {
+            const FrozenRanks frozen = (positive ? now.pos : now.neg).freeze();
+            const std::string prefix = positive ? "pos_" : "neg_";
+            out[(prefix + "scores").c_str()] = copied(frozen.scores);
+            out[(prefix + "weights").c_str()] = copied(frozen.weights);
+            out[(prefix + "runs").c_str()] = copied(frozen.runs);
+            out[(prefix + "counts").c_str()] = copied(frozen.counts);
+            out[(prefix + "sums").c_str()] = copied(frozen.sums);
+        }
+        return out;
+    }
+
+    void load(nb::dict arrays) {
+        AucSketch next;
+        for (const bool positive : {true, false}) {
+            const std::string prefix = positive ? "pos_" : "neg_";
+            FrozenRanks frozen;
+            frozen.scores = taken<double>(arrays, prefix + "scores");
+            frozen.weights = taken<double>(arrays, prefix + "weights");
+            frozen.runs = taken<std::int64_t>(arrays, prefix + "runs");
+            frozen.counts = taken<std::int64_t>(arrays, prefix + "counts");
+            frozen.sums = taken<double>(arrays, prefix + "sums");
+            (positive ? next.pos : next.neg) = RankSketch::thaw(frozen);
+        }
+        const std::lock_guard<std::mutex> held(lock_);
+        sketch_ = std::move(next);
+    }
+
+  private:
+    AucSketch copy() const {
+        const std::lock_guard<std::mutex> held(lock_);
+        return sketch_;
+    }
+
+    AucSketch sketch_;
+    mutable std::mutex lock_;
+};
+
+void bind_auc(nb::module_& m) {
+    m.def("narrow_labels", &narrowed_labels<std::int32_t>);
+    m.def("narrow_labels", &narrowed_labels<std::int64_t>);
+    m.def("narrow_labels", &narrowed_labels<float>);
+    m.def("narrow_labels", &narrowed_labels<double>);
+
+    const auto def = [&m](const char* name, auto of_float, auto of_double) {
+        const auto y = nb::arg("labels").noconvert(), s = nb::arg("scores").noconvert();
+        const auto h = nb::arg("importances").noconvert().none();
+        m.def(name, of_float, y, s, h);
+        m.def(name, of_double, y, s, h);
+    };
+    def("survey_labels", &survey_labels<float>, &survey_labels<double>);
+    def("exact_auc", &exact_auc<float>, &exact_auc<double>);
+    def("exact_placed", &exact_placed<float>, &exact_placed<double>);
+    def("placements", &row_placements<float>, &row_placements<double>);
+    def("tally_scores", &tally_scores<float>, &tally_scores<double>);
+
+    nb::class_<StreamingSketch>(m, "StreamingSketch")
+        .def(nb::init<>())
+        .def("add", &StreamingSketch::add, nb::arg("labels").noconvert(), nb::arg("scores").noconvert(),
+             nb::arg("importances").noconvert().none())
+        .def("merge", &StreamingSketch::merge)
+        .def("placed", &StreamingSketch::placed)
+        .def("totals", &StreamingSketch::totals)
+        .def("state", &StreamingSketch::state)
+        .def("load", &StreamingSketch::load);
+}
 
 }  // namespace rarestream

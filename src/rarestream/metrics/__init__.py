@@ -1,1 +1,18 @@
-"""Room under construction."""
+"""How good a ranking is: AUC exact, streaming and windowed, ties half, with intervals; and its company."""
+
+from rarestream.metrics.curves import average_precision, recall_at_fpr
+from rarestream.metrics.estimate import Estimate
+from rarestream.metrics.exact import auc, auc_difference, auc_interval
+from rarestream.metrics.streaming import StreamingAuc
+from rarestream.metrics.windowed import WindowedAuc
+
+__all__ = [
+    "Estimate",
+    "StreamingAuc",
+    "WindowedAuc",
+    "auc",
+    "auc_difference",
+    "auc_interval",
+    "average_precision",
+    "recall_at_fpr",
+]

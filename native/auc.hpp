@@ -1,0 +1,310 @@
+// Exact AUC: scores are dealt into buckets by order until the few that are close to one another can be compared.
+//
+// A coarse deal splits all rows into buckets that fit the cache, each class apart; whole buckets then win or lose
+// against each other by their sizes. Within a bucket one class is dealt once more, into cells of about one score,
+// and each score of the other class counts the cells below its own and looks at the few scores in it. Nothing is
+// ever sorted, and pairs are counted in integers. Where scores crowd so much that cells do not part them, a
+// three-way partition takes over, whose cost depends on the number of distinct scores.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace rarestream {
+
+// Twice the pairs a positive wins, ties once, and the class sizes. 64 bits suffice for 2^32 rows.
+struct PairCount {
+    std::uint64_t twice = 0, n_pos = 0, n_neg = 0;
+    double auc() const {
+        return static_cast<double>(twice) / (2.0 * static_cast<double>(n_pos) * static_cast<double>(n_neg));
+    }
+};
+
+// Memory that is about to be filled: not zeroed, and in large pages where the system has them.
+template <class T>
+class Scratch {
+  public:
+    explicit Scratch(std::size_t n) {
+        const std::size_t bytes = n * sizeof(T), border = bytes < 16 * page ? 64 : page;
+        std::size_t room = bytes + border;
+        raw_.reset(new char[room]);
+        void* at = raw_.get();
+        data_ = static_cast<T*>(std::align(border, bytes, at, room));
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+        if (border == page) madvise(data_, bytes, MADV_HUGEPAGE);
+#endif
+    }
+    T* data() { return data_; }
+
+  private:
+    static constexpr std::size_t page = std::size_t{1} << 21;
+    std::unique_ptr<char[]> raw_;
+    T* data_;
+};
+
+// Twice the wins of `pos` over `neg` by three-way partition; both are permuted.
+template <class T>
+std::uint64_t partition_wins(T* pos, std::size_t p, T* neg, std::size_t q, int depth = 0) {
+    std::uint64_t twice = 0;
+    while (p && q) {
+        if (p * q <= 64) {
+            for (std::size_t i = 0; i < p; ++i)
+                for (std::size_t j = 0; j < q; ++j) twice += (neg[j] < pos[i]) + (neg[j] <= pos[i]);
+            return twice;
+        }
+        if (depth == 64) {  // pivots keep failing: merge two sorted lists instead
+            std::sort(pos, pos + p);
+            std::sort(neg, neg + q);
+            for (std::size_t i = 0, below = 0, upto = 0; i < p; ++i) {
+                while (below < q && neg[below] < pos[i]) ++below;
+                while (upto < q && neg[upto] <= pos[i]) ++upto;
+                twice += below + upto;
+            }
+            return twice;
+        }
+        const T* from = p > q ? pos : neg;
+        const std::size_t n = std::max(p, q), s = n / 9;
+        const auto middle = [](T a, T b, T c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); };
+        const T pivot = middle(middle(from[0], from[s], from[2 * s]), middle(from[3 * s], from[4 * s], from[5 * s]),
+                               middle(from[6 * s], from[7 * s], from[n - 1]));
+        const auto less = [pivot](T x) { return x < pivot; };
+        const auto same = [pivot](T x) { return x == pivot; };
+        T* pos_same = std::partition(pos, pos + p, less);
+        T* pos_more = std::partition(pos_same, pos + p, same);
+        T* neg_same = std::partition(neg, neg + q, less);
+        T* neg_more = std::partition(neg_same, neg + q, same);
+        const std::uint64_t p_less = pos_same - pos, p_same = pos_more - pos_same, p_more = p - p_less - p_same;
+        const std::uint64_t q_less = neg_same - neg, q_same = neg_more - neg_same;
+        twice += 2 * q_less * (p_same + p_more) + 2 * q_same * p_more + q_same * p_same;
+        twice += partition_wins(pos, p_less, neg, q_less, ++depth);
+        pos = pos_more;
+        neg = neg_more;
+        p = p_more;
+        q -= q_less + q_same;
+    }
+    return twice;
+}
+
+// Counts the wins within one bucket; keeps its tables for the next.
+template <class T>
+class CellWins {
+  public:
+    // Twice the wins of pos over neg; both may be permuted.
+    std::uint64_t operator()(T* pos, std::size_t p, T* neg, std::size_t q) {
+        if (!p || !q) return 0;
+        if (p * q <= 64) return partition_wins(pos, p, neg, q);
+        const bool deal_pos = p < q;  // dealing costs more than probing
+        T* dealt = deal_pos ? pos : neg;
+        T* probes = deal_pos ? neg : pos;
+        const std::size_t n = deal_pos ? p : q, m = deal_pos ? q : p;
+        if (!deal(dealt, n)) return partition_wins(pos, p, neg, q);
+        const std::uint64_t below_twice = probe(probes, m);
+        return deal_pos ? 2 * static_cast<std::uint64_t>(n) * m - below_twice : below_twice;
+    }
+
+  private:
+    static constexpr std::size_t look = 4, crowd = 48;
+
+    // False when the scores crowd or are not finite, so that cells do not part them.
+    bool deal(const T* scores, std::size_t n) {
+        T least = scores[0], most = scores[0];
+        for (std::size_t i = 1; i < n; ++i) {
+            least = std::min(least, scores[i]);
+            most = std::max(most, scores[i]);
+        }
+        cells_ = 64;
+        while (cells_ < n) cells_ *= 2;
+        least_ = least;
+        scale_ = static_cast<T>(static_cast<double>(cells_ - 1) / (static_cast<double>(most) - static_cast<double>(least)));
+        if (!(scale_ > 0 && scale_ <= std::numeric_limits<T>::max())) return false;
+        start_.assign(cells_ + 2, 0);
+        std::uint32_t* count = start_.data() + 2;
+        each_cell(scores, n, [count](std::uint32_t c, T) { ++count[c]; });
+        std::uint32_t largest = 0;
+        for (std::size_t c = 2; c < cells_ + 2; ++c) {
+            largest = std::max(largest, start_[c]);
+            start_[c] += start_[c - 1];
+        }
+        if (largest > crowd) return false;
+        // start_[c + 1] is where cell c begins, and after dealing where it ends: so start_[c] is where it begins.
+        dealt_.resize(n + look);
+        T* out = dealt_.data();
+        std::uint32_t* at = start_.data() + 1;
+        each_cell(scores, n, [at, out](std::uint32_t c, T s) { out[at[c]++] = s; });
+        // NaN after the last score: neither below nor equal to anything.
+        std::fill_n(out + n, look, std::numeric_limits<T>::quiet_NaN());
+        return true;
+    }
+
+    // Sum over the probes of twice the dealt scores below and once those equal.
+    std::uint64_t probe(const T* probes, std::size_t m) const {
+        const T* dealt = dealt_.data();
+        const std::uint32_t* start = start_.data();
+        std::uint64_t twice = 0;
+        each_cell(probes, m, [&](std::uint32_t c, T s) {
+            const std::uint32_t begin = start[c], end = start[c + 1];
+            // What follows the cell lies in higher cells and is above s, so a fixed number can be looked at.
+            std::uint32_t below = 0;
+            for (std::size_t k = 0; k < look; ++k) below += (dealt[begin + k] < s) + (dealt[begin + k] <= s);
+            if (end - begin > look)
+                for (std::size_t k = begin + look; k < end; ++k) below += (dealt[k] < s) + (dealt[k] <= s);
+            twice += 2 * begin + below;
+        });
+        return twice;
+    }
+
+    // Subtraction and multiplication round monotonically, so cells keep the order of the scores.
+    template <class Act>
+    void each_cell(const T* scores, std::size_t n, Act act) const {
+        constexpr std::size_t lot = 8;
+        const T least = least_, scale = scale_, last = static_cast<T>(cells_ - 1);
+        std::int32_t cell[lot];
+        std::size_t i = 0;
+        for (; i + lot <= n; i += lot) {
+            for (std::size_t k = 0; k < lot; ++k)
+                cell[k] = static_cast<std::int32_t>(std::min(std::max((scores[i + k] - least) * scale, T{0}), last));
+            for (std::size_t k = 0; k < lot; ++k) act(static_cast<std::uint32_t>(cell[k]), scores[i + k]);
+        }
+        for (; i < n; ++i)
+            act(static_cast<std::uint32_t>(std::min(std::max((scores[i] - least) * scale, T{0}), last)), scores[i]);
+    }
+
+    std::size_t cells_ = 0;
+    T least_ = 0, scale_ = 0;
+    std::vector<std::uint32_t> start_;
+    std::vector<T> dealt_;
+};
+
+// The coarse deal: which of `buckets` a score belongs to, learned from a sample so that buckets come out about even.
+template <class T>
+class Dealer {
+  public:
+    static constexpr std::size_t sample_size = 8192, cells = 4096, max_depth = 10;
+
+    Dealer(const T* scores, std::size_t n, int depth) : depth_(depth), tree_(std::size_t{1} << depth) {
+        std::vector<T> sample(sample_size);
+        std::uint64_t dice = 1;
+        for (T& s : sample) {  // a fixed sequence: the same scores always take the same way
+            dice = dice * 6364136223846793005u + 1442695040888963407u;
+            s = scores[static_cast<std::size_t>((dice >> 33) * (n / 2147483648.0))];
+        }
+        std::sort(sample.begin(), sample.end());
+        flat_ = lay_flat(sample);
+        if (!flat_) lay_tree(sample);
+    }
+
+    // Calls act(i, bucket) for every row.
+    template <class Act>
+    void each_bucket(const T* scores, std::size_t n, Act act) const {
+        if (flat_) {
+            deal_lots(scores, n, act, [this](T s) { return table_[flat_cell(s)]; });
+        } else {
+            deal_lots(scores, n, act, [this](T s) {
+                std::size_t node = 1;
+                for (int d = 0; d < depth_; ++d) node = 2 * node + (s >= tree_[node]);
+                return static_cast<std::uint16_t>(node - tree_.size());
+            });
+        }
+    }
+
+  private:
+    template <class Act, class Bucket>
+    static void deal_lots(const T* scores, std::size_t n, Act act, Bucket bucket) {
+        constexpr std::size_t lot = 8;
+        const std::size_t whole = n - n % lot;
+        std::uint16_t at[lot];
+        for (std::size_t i = 0; i < whole; i += lot) {
+            for (std::size_t k = 0; k < lot; ++k) at[k] = bucket(scores[i + k]);
+            for (std::size_t k = 0; k < lot; ++k) act(i + k, at[k]);
+        }
+        for (std::size_t i = whole; i < n; ++i) act(i, bucket(scores[i]));
+    }
+
+    std::int32_t flat_cell(T s) const {
+        return static_cast<std::int32_t>(std::min(std::max((s - least_) * scale_, T{0}), T{cells - 1}));
+    }
+
+    // Equal steps between the ends of the sample, mapped to buckets by a table: for scores of one scale.
+    bool lay_flat(const std::vector<T>& sample) {
+        const std::size_t buckets = tree_.size(), margin = sample_size / 1024;
+        least_ = sample[margin];
+        scale_ = static_cast<T>(cells / (static_cast<double>(sample[sample_size - 1 - margin]) - static_cast<double>(least_)));
+        if (!(scale_ > 0 && scale_ <= std::numeric_limits<T>::max())) return false;
+        table_.assign(cells, 0);
+        std::size_t i = 0, fullest = 0;
+        for (std::size_t c = 0; c < cells; ++c) {
+            const std::size_t before = i;
+            while (i < sample_size && static_cast<std::size_t>(flat_cell(sample[i])) <= c) ++i;
+            table_[c] = static_cast<std::uint16_t>(before * buckets / (sample_size + 1));
+            fullest = std::max(fullest, i - before);
+        }
+        return fullest <= 8 * sample_size / buckets;
+    }
+
+    // A search tree over quantiles of the sample, in the order of a heap: for scores of any scale.
+    void lay_tree(const std::vector<T>& sample) {
+        const std::size_t buckets = tree_.size();
+        for (std::size_t node = 1; node < buckets; ++node) {
+            int level = 0;
+            while ((node >> level) > 1) ++level;
+            const std::size_t place = 2 * (node - (std::size_t{1} << level)) + 1;  // odd multiples of 2^-(level+1)
+            tree_[node] = sample[place * sample_size >> (level + 1)];
+        }
+    }
+
+    int depth_;
+    bool flat_ = false;
+    T least_ = 0, scale_ = 0;
+    std::vector<std::uint16_t> table_;
+    std::vector<T> tree_;
+};
+
+// Labels are > 0 or not; scores are no NaN.
+template <class T>
+PairCount count_pairs(const std::int8_t* labels, const T* scores, std::size_t n) {
+    PairCount out;
+    int depth = 0;
+    while (depth < static_cast<int>(Dealer<T>::max_depth) && (n >> depth) > 16384) ++depth;
+    const std::size_t buckets = std::size_t{1} << depth;
+    std::vector<std::size_t> starts(2 * buckets + 1, 0);  // of bucket b: its negatives, then its positives
+    Scratch<T> dealt(n);
+    T* to = dealt.data();
+    if (depth == 0) {
+        for (std::size_t i = 0; i < n; ++i) out.n_pos += labels[i] > 0;
+        starts[1] = n - out.n_pos;
+        starts[2] = n;
+        T *to_neg = to, *to_pos = to + starts[1];
+        for (std::size_t i = 0; i < n; ++i) *(labels[i] > 0 ? to_pos : to_neg)++ = scores[i];
+    } else {
+        const Dealer<T> dealer(scores, n, depth);
+        Scratch<std::uint16_t> places(n);
+        std::uint16_t* place = places.data();
+        std::size_t* count = starts.data() + 1;
+        dealer.each_bucket(scores, n, [=](std::size_t i, std::uint16_t b) {
+            place[i] = static_cast<std::uint16_t>(2 * b + (labels[i] > 0));
+            ++count[place[i]];
+        });
+        for (std::size_t b = 0; b < 2 * buckets; ++b) starts[b + 1] += starts[b];
+        std::vector<std::size_t> at(starts.begin(), starts.end() - 1);
+        for (std::size_t i = 0; i < n; ++i) to[at[place[i]]++] = scores[i];
+    }
+    out.n_pos = out.n_neg = 0;
+    CellWins<T> wins;
+    for (std::size_t b = 0; b < buckets; ++b) {
+        const std::size_t neg = starts[2 * b], pos = starts[2 * b + 1], end = starts[2 * b + 2];
+        out.twice += 2 * (end - pos) * out.n_neg + wins(to + pos, end - pos, to + neg, pos - neg);
+        out.n_neg += pos - neg;
+        out.n_pos += end - pos;
+    }
+    return out;
+}
+
+}  // namespace rarestream

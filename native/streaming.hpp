@@ -1,0 +1,148 @@
+// The AUC of two weighted, ordered sets of scores, and the pair of sketches behind StreamingAuc.
+#pragma once
+
+#include "sketch.hpp"
+
+namespace rarestream {
+
+// AUC with ties half, and the variance of each class's placements (its scores' ranks within the other class).
+struct Placed {
+    double auc = 0, spread_pos = 0, spread_neg = 0;
+};
+
+// Calls act(p, q, pos_below, neg_below) at every distinct score, ascending: p and q are the weights at it.
+template <class Act>
+void sweep(const std::vector<Point>& pos, const std::vector<Point>& neg, Act act) {
+    Sum pos_below, neg_below;
+    for (std::size_t i = 0, j = 0; i < pos.size() || j < neg.size();) {
+        const double score = j == neg.size() || (i < pos.size() && pos[i].score < neg[j].score) ? pos[i].score : neg[j].score;
+        Sum p, q;
+        for (; i < pos.size() && pos[i].score == score; ++i) p.add(pos[i].weight);
+        for (; j < neg.size() && neg[j].score == score; ++j) q.add(neg[j].weight);
+        act(p.total(), q.total(), pos_below.total(), neg_below.total());
+        pos_below.add(p.total());
+        neg_below.add(q.total());
+    }
+}
+
+// Both sets ascend and neither is empty.
+inline Placed place(const std::vector<Point>& pos, const std::vector<Point>& neg) {
+    Sum wins, all_pos, all_neg;
+    sweep(pos, neg, [&](double p, double q, double, double neg_below) {
+        wins.add(p * (neg_below + q / 2));
+        all_pos.add(p);
+        all_neg.add(q);
+    });
+    Placed out;
+    out.auc = wins.total() / (all_pos.total() * all_neg.total());
+    Sum spread_pos, spread_neg;  // a second sweep: a difference of squares would lose what is small
+    sweep(pos, neg, [&](double p, double q, double pos_below, double neg_below) {
+        const double at_pos = (neg_below + q / 2) / all_neg.total() - out.auc;
+        const double at_neg = 1 - (pos_below + p / 2) / all_pos.total() - out.auc;
+        spread_pos.add(p * at_pos * at_pos);
+        spread_neg.add(q * at_neg * at_neg);
+    });
+    out.spread_pos = spread_pos.total() / all_pos.total();
+    out.spread_neg = spread_neg.total() / all_neg.total();
+    return out;
+}
+
+// A power of two that keeps products of huge or tiny weights within range, and is 1 for all others.
+inline double moderate(double weight) {
+    const int power = std::ilogb(weight);
+    return std::abs(power) < 200 ? 1.0 : std::ldexp(1.0, std::max(-1000, std::min(1000, -power)));
+}
+
+// The rows of each class that count, ascending; their weights moderate, both classes' by one factor.
+struct ClassPoints {
+    std::vector<Point> pos, neg;
+
+    template <class Score>
+    ClassPoints(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            const double weight = importances ? importances[i] : 1.0;
+            if (weight > 0) (labels[i] > 0 ? pos : neg).push_back({static_cast<double>(scores[i]), weight});
+        }
+        double largest = 0;
+        std::vector<Point> scratch;
+        for (std::vector<Point>* points : {&pos, &neg}) {
+            radix_sort(*points, scratch, [](const Point& p) { return key_of(p.score); });
+            for (const Point& p : *points) largest = std::max(largest, p.weight);
+        }
+        const double scale = largest > 0 ? moderate(largest) : 1.0;
+        if (scale == 1.0) return;
+        for (std::vector<Point>* points : {&pos, &neg})
+            for (Point& p : *points) p.weight *= scale;
+    }
+};
+
+// Per row: the share of the other class a score is on the right side of, ties half. Both classes must be there.
+template <class Score>
+void placements(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n, double* out) {
+    struct Row {
+        std::uint64_t key;
+        std::size_t row;
+    };
+    std::vector<Row> rows(n), scratch;
+    for (std::size_t i = 0; i < n; ++i) rows[i] = {key_of(static_cast<double>(scores[i])), i};
+    radix_sort(rows, scratch, [](const Row& r) { return r.key; });
+    double largest = 0;
+    for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, importances ? importances[i] : 1.0);
+    const double scale = moderate(largest);
+    Sum below[2];  // of the negatives, of the positives
+    for (std::size_t start = 0, end = 0; start < n; start = end) {
+        Sum here[2];
+        for (; end < n && rows[end].key == rows[start].key; ++end)
+            here[labels[rows[end].row] > 0].add(importances ? importances[rows[end].row] * scale : 1.0);
+        for (std::size_t i = start; i < end; ++i) {
+            const int other = labels[rows[i].row] <= 0;
+            out[rows[i].row] = below[other].total() + here[other].total() / 2;
+        }
+        for (const int c : {0, 1}) below[c].add(here[c].total());
+    }
+    for (std::size_t i = 0; i < n; ++i)
+        out[i] = labels[i] > 0 ? out[i] / below[0].total() : 1 - out[i] / below[1].total();
+}
+
+class AucSketch {
+  public:
+    RankSketch pos, neg;
+
+    // Rows whose labels are > 0 or not, whose scores are no NaN and whose importances (or none: 1) are finite and >= 0.
+    void add(const std::int8_t* labels, const double* scores, const double* importances, std::size_t n) {
+        if (importances) {
+            for (std::size_t i = 0; i < n; ++i)
+                if (importances[i] > 0) (labels[i] > 0 ? pos : neg).add(scores[i] + 0.0, importances[i]);
+            return;
+        }
+        for (std::size_t i = 0; i < n;) {
+            const std::size_t end = i + std::min(n - i, std::min(pos.room(n - i), neg.room(n - i)));
+            double *to_pos = pos.raw_end(), *to_neg = neg.raw_end();
+            for (; i < end; ++i) {  // written to both, kept by one: labels are hard to guess
+                const bool positive = labels[i] > 0;
+                *to_pos = *to_neg = scores[i] + 0.0;  // + 0.0: one zero, not two
+                to_pos += positive;
+                to_neg += !positive;
+            }
+            pos.take(static_cast<std::size_t>(to_pos - pos.raw_end()));
+            neg.take(static_cast<std::size_t>(to_neg - neg.raw_end()));
+        }
+    }
+
+    void merge(const AucSketch& other) {
+        pos.merge(other.pos);
+        neg.merge(other.neg);
+    }
+
+    // Meaningful once both classes are there.
+    Placed placed() const { return place(pos.points(moderate(pos.weight())), neg.points(moderate(neg.weight()))); }
+
+    // The AUC of all rows differs from placed().auc by no more than this.
+    double bound() const {
+        const double pos_low = pos.too_low() / pos.weight(), pos_high = pos.too_high() / pos.weight();
+        const double neg_low = neg.too_low() / neg.weight(), neg_high = neg.too_high() / neg.weight();
+        return std::max(neg_low + pos_high, neg_high + pos_low);
+    }
+};
+
+}  // namespace rarestream

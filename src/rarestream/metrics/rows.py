@@ -1,0 +1,106 @@
+"""Labels, scores and importances from outside: made into the arrays the core reads, or refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rarestream import _native
+from rarestream.errors import DataError
+
+
+class Rows(NamedTuple):
+    labels: NDArray[np.int8]
+    scores: NDArray[Any]  # float64, or float32 where that was given and wanted
+    importances: NDArray[np.float64] | None
+
+
+def rows_of(
+    where: str,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    importances: ArrayLike | None = None,
+    *,
+    narrow: bool = False,
+) -> Rows:
+    """The three as contiguous arrays of one length. `narrow` keeps float32 scores as they are."""
+    rows = Rows(_labels(where, labels), _scores(where, scores, narrow), _importances(where, importances))
+    n = len(rows.scores)
+    if len(rows.labels) != n or (rows.importances is not None and len(rows.importances) != n):
+        extra = "" if rows.importances is None else f" and {len(rows.importances)} importances"
+        raise DataError(f"{where}: {len(rows.labels)} labels but {n} scores{extra}; a row has one of each.")
+    return rows
+
+
+def surveyed(where: str, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None) -> Rows:
+    """Rows that have been looked at: sound, and of both classes."""
+    rows = rows_of(where, labels, scores, importances, narrow=True)
+    fault, row, n_pos, n_neg = _native.survey_labels(*rows)
+    if fault:
+        refuse(where, fault, row, labels, rows)
+    if not (n_pos and n_neg):
+        one_class(where, n_pos, n_neg)
+    return rows
+
+
+def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
+    """Raises that a class is missing."""
+    raise DataError(
+        f"{where}: needs rows of both classes, got {n_pos} positive and {n_neg} negative "
+        "(rows of importance 0 aside). Pass more rows; on a stream, StreamingAuc waits for the other class."
+    )
+
+
+def refuse(where: str, fault: int, row: int, labels: ArrayLike, rows: Rows) -> NoReturn:
+    """Raises what the core found wrong at a row."""
+    if fault == 1:
+        label = np.asarray(labels)[row].item()
+        raise DataError(f"{where}: row {row} has the label {label!r}; labels are -1 and +1, or 0 and 1.")
+    if fault == 2:
+        raise DataError(f"{where}: labels mix -1, 0 and +1 (row {row} has 0); use -1 and +1, or 0 and 1.")
+    if fault == 3:
+        raise DataError(
+            f"{where}: row {row} has the score nan, which has no rank. Drop such rows or give them a score; "
+            "infinite scores are fine."
+        )
+    assert rows.importances is not None
+    if fault == 4:
+        raise DataError(
+            f"{where}: row {row} has the importance {rows.importances[row]}; importances are finite and >= 0 "
+            "(0 skips a row)."
+        )
+    raise DataError(f"{where}: the squares of the importances add up beyond float64. Scale them down.")
+
+
+def _vector(where: str, what: str, given: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(given)
+    if array.ndim != 1:
+        raise DataError(f"{where}: {what} must be one-dimensional, got shape {array.shape}.")
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{where}: {what} must be numbers, got dtype {array.dtype} ({error}).") from None
+    return array
+
+
+def _labels(where: str, given: ArrayLike) -> NDArray[np.int8]:
+    array = np.ascontiguousarray(_vector(where, "labels", given))
+    if array.dtype == np.int8:
+        return array
+    if array.dtype == np.bool_:
+        return array.view(np.int8)
+    if array.dtype not in (np.int32, np.int64, np.float32, np.float64):
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    return _native.narrow_labels(array)
+
+
+def _scores(where: str, given: ArrayLike, narrow: bool) -> NDArray[Any]:
+    array = _vector(where, "scores", given)
+    return np.ascontiguousarray(array, np.float32 if narrow and array.dtype == np.float32 else np.float64)
+
+
+def _importances(where: str, given: ArrayLike | None) -> NDArray[np.float64] | None:
+    return None if given is None else np.ascontiguousarray(_vector(where, "importances", given), np.float64)
