@@ -76,6 +76,13 @@ def bar(value: float, largest: float, cells: int) -> str:
     return "█" * full + (EIGHTHS[rest] if rest else "")
 
 
+def bar_left(value: float, largest: float, cells: int) -> str:
+    """A bar that grows to the left, in a field of so many cells, fine to half of one."""
+    halves = round(2 * cells * min(1.0, abs(value) / largest)) if largest > 0 else 0
+    full, rest = divmod(max(halves, 1 if value else 0), 2)
+    return ("▐" * rest + "█" * full).rjust(cells)
+
+
 def table(rows: Sequence[Sequence[str]], heading: Sequence[str], left: Sequence[int] = ()) -> list[str]:
     """Lines of a table, heading first; columns are right-aligned but those in `left`."""
     everything = [heading, *rows]

@@ -60,3 +60,16 @@ def check_paths(data: Sequence[str]) -> None:
             failures.say(f"{name}: is a directory. Name the files in it: {path / '*.svm'}", failures.FAILED)
         if not path.exists():
             failures.say(f"{name}: no such file.", failures.FAILED)
+
+
+def tell_refused(refused: int, first: Sequence[str]) -> None:
+    """A warning, if rows were skipped."""
+    from rarestream.cli import look
+
+    if refused:
+        ink = look.stderr()
+        listed = "".join(f"\n  {one}" for one in first)
+        ink.line(
+            f"{ink('warning:', 'yellow', 'bold')} {look.count(refused)} rows broke a rule and were skipped. "
+            f"The first:{listed}"
+        )

@@ -15,6 +15,7 @@ import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class Planted:
     _columns: NDArray[np.int32]  # the column of every value
 
     @classmethod
-    def plant(cls, seed: int = 0, positives: float = 0.02, planted: int = 300, strength: float = 0.9) -> Planted:
+    def plant(cls, seed: int = 0, positives: float = 0.02, planted: int = 300, strength: float = 1.3) -> Planted:
         """Plants `planted` weights, Gaussian with the given spread, on columns that show often enough to be learned."""
         rng = np.random.default_rng([seed, 7])
         sizes = np.geomspace(2, LARGEST_FIELD, FIELDS).astype(np.int64)
@@ -139,6 +140,7 @@ class _Words:
         return out[out != 0].tobytes()
 
 
+@cache
 def _zipf_edges(size: int) -> NDArray[np.float64]:
     """The distribution function of a Zipf law over `size` values: value i has the share edges[i + 1] - edges[i]."""
     shares = (np.arange(size) + 1.5) ** -ZIPF
