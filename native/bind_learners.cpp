@@ -62,7 +62,6 @@ using Pairs = nb::ndarray<Real, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>
 template <class Real>
 class RowMemory {
     std::vector<Real> reals_;
-    std::vector<float> raw_;
 
 public:
     Scratch<Real> scratch{};
@@ -72,11 +71,11 @@ public:
         for (std::int64_t i = 0; i < rows.size; ++i)
             longest = std::max(longest, rows.indptr[i + 1] - rows.indptr[i]);
         const std::size_t room = (static_cast<std::size_t>(longest) / 16 + 1) * 16;
-        reals_.resize(5 * room + 16);
-        raw_.resize(room);
+        reals_.resize(6 * room + 16);
         auto address = reinterpret_cast<std::uintptr_t>(reals_.data());
         Real* base = reinterpret_cast<Real*>((address + 63) / 64 * 64);
-        scratch = {base, base + room, base + 2 * room, base + 3 * room, base + 4 * room, raw_.data()};
+        scratch = {base, base + room, base + 2 * room, base + 3 * room, base + 4 * room,
+                   base + 5 * room};
     }
 };
 

@@ -33,8 +33,7 @@ struct Table {  // owned by NumPy
 // Memory for one row, lent by the caller: as long as the block's longest row, rounded up to whole lanes.
 template <class Real>
 struct Scratch {
-    Real *x, *z, *n, *w, *shrink;
-    float* raw;
+    Real *x, *z, *n, *w, *ready, *shrink;
 };
 
 template <class Real>

@@ -35,7 +35,7 @@ def test_the_public_names():
 
 
 def test_importing_brings_in_numpy_and_nothing_heavy():
-    code = "import sys, rarestream; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    code = "import sys; from rarestream import Model, read, auc; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
     assert "numpy" in loaded
     assert not loaded & {
@@ -49,3 +49,9 @@ def test_importing_brings_in_numpy_and_nothing_heavy():
         "safetensors",
         "zstandard",
     }
+
+
+def test_every_name_is_found_in_its_room():
+    code = "import rarestream; print(*(getattr(rarestream, name) is not None for name in rarestream.__all__))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert set(done.stdout.split()) == {"True"}, done.stderr

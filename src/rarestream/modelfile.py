@@ -8,10 +8,8 @@ arrays give the same bytes. The format is specified in docs/model-file.md.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,18 +31,19 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     """Writes aside, flushes, renames: at any moment the path holds the old file or the new one, whole."""
     target = Path(path)
     data = to_bytes(header, arrays)
+    aside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:
         raise ModelFileError(f"{target}: cannot be written ({error.strerror}). Choose another folder.") from error
-    aside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        aside.chmod(_mode(target))
-        aside.replace(target)
+        if target.exists():
+            aside.chmod(target.stat().st_mode & 0o777)
+        os.replace(aside, target)
         _flush_folder(target.parent)
     except OSError as error:
         aside.unlink(missing_ok=True)
@@ -123,6 +122,8 @@ def _opened(data: bytes, name: str) -> tuple[dict[str, str], Arrays]:
 
 
 def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    import hashlib
+
     digest = hashlib.sha256(_json({key: value for key, value in header.items() if key != "checksum"}).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -133,15 +134,6 @@ def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _mode(target: Path) -> int:
-    """The mode a plain `open` would give, or that of the file replaced; mkstemp's own is private."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _flush_folder(folder: Path) -> None:

@@ -44,9 +44,7 @@ class Estimate(float):
     bound: float
     level: float
 
-    def __new__(
-        cls, value: float, low: float, high: float, bound: float = 0.0, level: float = 0.95
-    ) -> Estimate:
+    def __new__(cls, value: float, low: float, high: float, bound: float = 0.0, level: float = 0.95) -> Estimate:
         self = super().__new__(cls, value)
         self.low, self.high, self.bound, self.level = float(low), float(high), float(bound), float(level)
         return self

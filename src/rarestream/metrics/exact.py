@@ -66,9 +66,7 @@ def auc_difference(
     b = surveyed("auc_difference", labels, scores_b, importances)
     gap = _native.placements(*a) - _native.placements(*b)
     value = _native.exact_auc(*a)[4] - _native.exact_auc(*b)[4]
-    variance, freedom = welch(
-        Placements(value, _spread(gap, a, True), _spread(gap, a, False), *_effective_rows(a))
-    )
+    variance, freedom = welch(Placements(value, _spread(gap, a, True), _spread(gap, a, False), *_effective_rows(a)))
     if not gap.any():
         return Difference(0.0, 0.0, 0.0, 0.0, level, p_value=1.0)
     if variance <= 0:

@@ -36,8 +36,7 @@ class Ahead(Generic[Result]):
         self._taken = 0
         self._over = False
         self._threads = [
-            threading.Thread(target=self._run, name=f"rarestream-reader-{i}", daemon=True)
-            for i in range(threads)
+            threading.Thread(target=self._run, name=f"rarestream-reader-{i}", daemon=True) for i in range(threads)
         ]
 
     def __iter__(self) -> Iterator[Result]:

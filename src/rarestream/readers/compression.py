@@ -101,9 +101,7 @@ def _zstd() -> Callable[[], _Inflate]:
     try:
         package = importlib.import_module("zstandard")
     except ImportError:
-        raise MissingExtraError(
-            'Reading .zst needs the package zstandard: pip install "rarestream[zstd]"'
-        ) from None
+        raise MissingExtraError('Reading .zst needs the package zstandard: pip install "rarestream[zstd]"') from None
     return lambda: _Zstandard(package)
 
 

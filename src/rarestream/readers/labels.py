@@ -79,7 +79,5 @@ def positive_number(positive: float | str | None) -> float | None:
     except (TypeError, ValueError):
         number = float("nan")
     if not np.isfinite(number):
-        raise DataError(
-            f"read: positive must be a number that stands as a label in the file, got {positive!r}."
-        )
+        raise DataError(f"read: positive must be a number that stands as a label in the file, got {positive!r}.")
     return number

@@ -71,9 +71,7 @@ def shuffled(
         yield from _through_files(keyed, Path(folder), 64 - BITS, memory)
 
 
-def _keyed(
-    blocks: Iterator[Block], seed: int, total: Callable[[int], None] | None
-) -> Iterator[tuple[Block, Keys]]:
+def _keyed(blocks: Iterator[Block], seed: int, total: Callable[[int], None] | None) -> Iterator[tuple[Block, Keys]]:
     rows = 0
     for block in blocks:
         yield block, keys(seed, rows, len(block))
@@ -90,9 +88,7 @@ def _in_order(blocks: list[Block], key: Keys) -> Iterator[Block]:
         yield block.take(order[start : start + OUT])
 
 
-def _through_files(
-    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int
-) -> Iterator[Block]:
+def _through_files(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> Iterator[Block]:
     """Rows split into files by the bits of their keys from `shift` on, then file by file."""
     for file, held in _split(keyed, folder, shift, memory):
         if 2 * held > memory and shift > 0:
@@ -105,9 +101,7 @@ def _through_files(
         file.unlink()
 
 
-def _split(
-    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int
-) -> list[tuple[Path, int]]:
+def _split(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> list[tuple[Path, int]]:
     """Writes the rows to files, one for every value of the bits; the files in order, with what they hold."""
     paths = [folder / f"{bucket:02}" for bucket in range(1 << BITS)]
     held = [0] * len(paths)

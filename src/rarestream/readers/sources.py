@@ -164,8 +164,7 @@ def expand(where: Where | Iterable[Where]) -> list[Source]:
             raise DataError("read: no file given.")
         return found
     raise DataError(
-        "read: data comes from a path, several paths, a glob, '-' or an open binary file, "
-        f"got {type(where).__name__}."
+        f"read: data comes from a path, several paths, a glob, '-' or an open binary file, got {type(where).__name__}."
     )
 
 

@@ -188,9 +188,7 @@ class Stream:
             refused = f" that could be read; {self.refused} were refused" if self.refused else ""
             raise DataError(f"{names}: no rows{refused}.")
         if seen < skip:
-            raise DataError(
-                f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows."
-            )
+            raise DataError(f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows.")
 
     def _learn_total(self, rows: int) -> None:
         self._known_rows = rows

@@ -158,9 +158,7 @@ class _Svmlight:
             (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}")
             for line, column, rule, token in parsed.bad
         ]
-        block = Block(
-            parsed.indptr, parsed.indices, parsed.values, parsed.width, None, parsed.importances, parsed.tags
-        )
+        block = Block(parsed.indptr, parsed.indices, parsed.values, parsed.width, None, parsed.importances, parsed.tags)
         try:
             signs = self.rule.signs(parsed.labels)
         except OneLabelError as error:
@@ -176,9 +174,7 @@ class _Svmlight:
         if not self.options.labels_optional and not signs.all():
             for row in np.flatnonzero(signs == 0):
                 place = f"{name}:{before + parsed.lines[row]}:{parsed.columns[row]}"
-                bad.append(
-                    (int(parsed.lines[row]), f"{place}: {self.rule.complaint(float(parsed.labels[row]))}")
-                )
+                bad.append((int(parsed.lines[row]), f"{place}: {self.rule.complaint(float(parsed.labels[row]))}"))
             bad.sort()
         if not bad:
             return block, None

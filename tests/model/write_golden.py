@@ -1,0 +1,31 @@
+"""Writes the golden model files of the current format. Run once per format, before a release; never rewrite old ones.
+
+    python -m tests.model.write_golden
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rarestream import Model, learner_names, make_learner
+from rarestream.modelfile import FORMAT
+from tests.strategies import random_block
+
+FOLDER = Path(__file__).parent / "golden"
+
+
+def main() -> None:
+    for name in learner_names():
+        for scale, dtype, kind in (("unit", "float32", "resumable"), ("max", "float64", "scoring")):
+            model = Model(make_learner(name, l1=0.05), scale=scale, dtype=dtype)
+            model.learn(random_block(60, 20, 4))
+            model.source = {"files": [], "shuffle": None, "pass": 0, "rows": 60}
+            path = FOLDER / f"format{FORMAT}-{name}-{kind}.rare"
+            model.save(path, kind)
+            scores = Model.load(path).score(random_block(10, 20, 4, seed=1)).tolist()
+            path.with_suffix(".json").write_text(json.dumps({"learner": name, "scores": scores}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
