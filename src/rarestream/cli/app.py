@@ -36,11 +36,12 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+Version = Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
 @app.callback(epilog=EPILOG)
-def rarestream(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
+def rarestream(version: Version = False, debug: Debug = False) -> None:
     """Learns to rank rare events on sparse streams, one row at a time."""
     failures.debugging = debug
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +29,12 @@ Rows = Annotated[int, typer.Option(help="Rows to learn.", min=10_000)]
 
 
 def demo(seed: Seed = 0, rows: Rows = 300_000) -> None:
-    """Learn a made-up stream of rare events whose truth is known, and tell the story. Needs no files."""
+    """Tell the whole story on a made-up stream. Needs no files.
+
+    The stream's truth is known, and so the best possible AUC.
+    """
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="rarestream-") as folder:
         _Story(Path(folder), seed, rows).tell()
 
@@ -53,17 +56,17 @@ class _Story:
         self._resume()
         self.ink.line()
         self._say(
-            f"All of that in {look.duration(time.monotonic() - began)}. "
-            "Your turn: rarestream train DATA -o model.rare"
+            f"All of that in {look.duration(time.monotonic() - began)}. Your turn: rarestream train DATA -o model.rare"
         )
 
     # -- the chapters
 
     def _make(self) -> None:
-        from rarestream.evaluate.synthetic import FIELDS, HELD_OUT as PART
-        from rarestream.evaluate.synthetic import D, Planted, write_svmlight
-        from rarestream.metrics import auc
         import numpy as np
+
+        from rarestream.evaluate.synthetic import FIELDS, D, Planted, write_svmlight
+        from rarestream.evaluate.synthetic import HELD_OUT as PART
+        from rarestream.metrics import auc
 
         began = time.monotonic()
         self.truth: Planted = Planted.plant(self.seed)
@@ -74,11 +77,11 @@ class _Story:
         self.best = auc(self.labels, np.concatenate([part.log_odds for part in parts]))
         planted = int(np.count_nonzero(self.truth.weights))
         self._head("A stream of rare events", f"made in {look.duration(time.monotonic() - began)}")
+        share = 100 * float(np.mean(self.labels > 0))
         self._say(
-            f"{look.count(self.rows)} events of {FIELDS} fields, hashed to {look.count(D)} columns; "
-            f"{100 * float(np.mean(self.labels > 0)):.1f} % are positive. {planted} columns carry a planted weight, all "
-            "others are noise. The truth being known, so is the best AUC anyone can reach on "
-            f"{look.count(HELD_OUT)} held-out rows: {self._auc(self.best)}."
+            f"{look.count(self.rows)} events of {FIELDS} fields, hashed to {look.count(D)} columns; {share:.1f} % are "
+            f"positive. {planted} columns carry a planted weight, all others are noise. The truth being known, so is "
+            f"the best AUC anyone can reach on {look.count(HELD_OUT)} held-out rows: {self.best:.4f}."
         )
         self._say(f"{self.data.name}: {look.size(self.data.stat().st_size)}, {look.size(text)} of svmlight text.")
 
@@ -174,6 +177,8 @@ class _Story:
         )
 
     def _resume(self) -> None:
+        import hashlib
+
         from rarestream.evaluate import Run, place_in
         from rarestream.model import Model
         from rarestream.readers import read
@@ -209,13 +214,11 @@ class _Story:
 
         return auc(self.labels, np.concatenate([model.score(block) for block in self.held_out]))
 
-    def _auc(self, value: float) -> str:
-        return f"{value:.4f}"
-
     def _head(self, title: str, aside: str) -> None:
         room = self.columns - len(title) - len(aside) - 2
+        rule = "─" * max(1, room)
         self.ink.line()
-        self.ink.line(f"{self.ink(title, 'bold', 'cyan')} {self.ink('─' * max(1, room), 'dim')} {self.ink(aside, 'dim')}")
+        self.ink.line(f"{self.ink(title, 'bold', 'cyan')} {self.ink(f'{rule} {aside}', 'dim')}")
 
     def _say(self, text: str) -> None:
         import textwrap

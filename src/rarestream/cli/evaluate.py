@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rarestream.cli import failures, look, options
+from rarestream.cli import look, options
 
 if TYPE_CHECKING:
     from rarestream.evaluate import Evaluation
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 ModelPath = Annotated[
     Path | None, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL", show_default=False)
 ]
-SomeData = Annotated[
-    list[str] | None, typer.Argument(help=options.DATA_HELP, metavar="DATA...", show_default=False)
-]
+SomeData = Annotated[list[str] | None, typer.Argument(help=options.DATA_HELP, metavar="DATA", show_default=False)]
 Scores = Annotated[
     str | None,
     typer.Option(help="In place of a model and data: a file with a label and a score a line.", metavar="FILE"),
@@ -35,9 +33,10 @@ def evaluate(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """Say how well a model ranks labelled rows: AUC with its 95 % interval, average precision, recall.
+    """Say how well a model ranks labelled rows.
 
-    Evaluate on rows that were not learned. With --scores FILE it is scores from anywhere that are judged.
+    AUC with its 95 % interval, average precision, and recall at low false-positive rates. Evaluate on rows that
+    were not learned. With --scores FILE it is scores from anywhere that are judged.
     """
     from rarestream.evaluate import evaluate as held_out
     from rarestream.evaluate import evaluate_scores
@@ -69,21 +68,22 @@ def evaluate(
 
 def _show(found: Evaluation) -> None:
     ink = look.stdout()
-    auc = found.auc
-    ink.line(
-        f"{'AUC':<18}{ink(f'{float(auc):.4f}', 'bold', 'cyan')}   {ink(f'95 % interval {auc.low:.4f} to {auc.high:.4f}', 'dim')}"
-    )
+    auc, base = found.auc, found.positives / found.rows
+    _line("AUC", f"{float(auc):.4f}", f"95 % interval {auc.low:.4f} to {auc.high:.4f}")
     if auc.bound:
-        ink.line(f"{'':<18}{ink(f'streamed: within {auc.bound:.1g} of the exact value', 'dim')}")
-    base = found.positives / found.rows
+        _line("", "", f"streamed: within {auc.bound:.1g} of the exact value")
     if found.average_precision is not None:
-        ink.line(
-            f"{'average precision':<18}{found.average_precision:.4f}   {ink(f'chance gives {base:.4f}', 'dim')}"
-        )
-    if found.recall_at_fpr is not None:
-        for fpr, recall in found.recall_at_fpr.items():
-            label = f"recall at {100 * fpr:g} % FPR"
-            ink.line(f"{label:<22}{100 * recall:>6.1f} %  {ink(look.bar(recall, 1.0, 30), 'cyan')}")
+        _line("average precision", f"{found.average_precision:.4f}", f"chance gives {base:.4f}")
+    if found.recall_at_fpr is None:
+        ink.line("Average precision and recall need every score at once: there are too many rows for them.")
     else:
-        ink.line(f"Too many rows for exact average precision and recall; they need every score at once.")
-    ink.line(f"{look.count(found.rows)} rows, {look.count(found.positives)} positive ({look.share(found.positives, found.rows)})")
+        for fpr, recall in found.recall_at_fpr.items():
+            bar = ink(look.bar(recall, 1.0, 30), "cyan")
+            ink.line(f"{f'recall at {100 * fpr:g} % FPR':<20}{f'{100 * recall:.1f} %':>8}  {bar}")
+    counted = f"{look.count(found.rows)} rows, {look.count(found.positives)} positive"
+    ink.line(f"{counted} ({look.share(found.positives, found.rows)})")
+
+
+def _line(word: str, value: str, aside: str) -> None:
+    ink = look.stdout()
+    ink.line(f"{word:<20}{' ' * (8 - len(value))}{ink(value, 'bold', 'cyan')}  {ink(aside, 'dim')}")

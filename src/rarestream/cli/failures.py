@@ -38,7 +38,9 @@ def end(error: BaseException) -> NoReturn:
     if isinstance(error, KeyboardInterrupt):
         say("interrupted; nothing was saved.", INTERRUPTED)
     if isinstance(error, MemoryError):
-        say("out of memory. A model takes 8 bytes a column (16 with --dtype float64): hash or renumber columns.", FAILED)
+        say(
+            "out of memory. A model takes 8 bytes a column (16 with --dtype float64): hash or renumber columns.", FAILED
+        )
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         say(f"{place}{(error.strerror or str(error)).lower()}.", FAILED)

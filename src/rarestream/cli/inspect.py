@@ -20,7 +20,7 @@ Other = Annotated[
 
 
 def inspect(model: ModelPath, top: Top = 10, diff: Other = None, json: options.Json = False) -> None:
-    """Show what a model is, what it learned from, and its largest weights."""
+    """Show what a model is and its largest weights."""
     from rarestream import modelfile
     from rarestream.model import Model
 
@@ -103,7 +103,7 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     )
     lines = [
         ("learner", f"{learner['name']}  {ink(settings, 'dim')}"),
-        ("rows", f"scaled to {facts['scale']}, state in {facts['dtype']}"),
+        ("scale", f"{facts['scale']}, state in {facts['dtype']}"),
         (
             "learned",
             f"{look.count(facts['rows'])} rows, {look.count(facts['positives'])} positive "

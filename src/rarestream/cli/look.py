@@ -66,7 +66,8 @@ def duration(seconds: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.3g} %" if whole else "-"
+    """A share in per cent, with three digits: 51.0 %, 2.04 %, 0.0123 %."""
+    return f"{100 * part / whole:#.3g}".rstrip(".") + " %" if whole else "-"
 
 
 def bar(value: float, largest: float, cells: int) -> str:
@@ -125,9 +126,9 @@ def curve(
             (x0, y0), (x1, y1) = points[at], points[at + 1]
             y = y0 + (y1 - y0) * (x - x0) / (x1 - x0 or 1)
         now = height(y)
-        for dot in range(*sorted((now, now if previous is None else previous)), 1) or [now]:
+        before = now if previous is None else previous
+        for dot in range(min(now, before), max(now, before) + 1):  # no gaps where it is steep
             _dot(dots, column, dot)
-        _dot(dots, column, now)
         previous = now
     top = height(ceiling)
     out = []

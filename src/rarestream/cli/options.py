@@ -13,7 +13,7 @@ from rarestream.cli import failures
 
 DATA_HELP = "Files, globs, or - for standard input; .gz .bz2 .xz .zst are read through."
 
-Data = Annotated[list[str], typer.Argument(help=DATA_HELP, metavar="DATA...", show_default=False)]
+Data = Annotated[list[str], typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)]
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of DATA; else by the file's suffix.", metavar="NAME")
 ]

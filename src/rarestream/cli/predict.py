@@ -27,9 +27,9 @@ def predict(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """Score rows: one score a line, in the order of the rows. Larger means more likely positive.
+    """Score rows, one score a line.
 
-    Rows need no labels; those they have are not looked at.
+    In the order of the rows; larger means more likely positive. Rows need no labels; those they have are not looked at.
     """
     from rarestream.model import Model
     from rarestream.readers import read
@@ -56,7 +56,7 @@ def predict(
     ink = look.stderr()
     if beyond > loaded.n_features:
         ink.line(
-            f"{ink('warning:', 'yellow', 'bold')} some rows have columns beyond the {look.count(loaded.n_features)} that "
-            "the model knows; they count for nothing. Check that the data and the model number columns alike."
+            f"{ink('warning:', 'yellow', 'bold')} some rows have columns beyond the {look.count(loaded.n_features)} "
+            "that the model knows; they count for nothing. Check that data and model number columns alike."
         )
     options.tell_refused(stream.refused, stream.refusals)

@@ -14,7 +14,7 @@ from rarestream.metrics import Estimate, StreamingAuc
 from rarestream.readers import SortedCheck
 
 REDRAWN = 0.2  # seconds between live lines
-HEADING = f"{'rows':>13}  {'AUC':>6}  {'95 % interval':<16}  {'since last':>10}  {'positive':>8}  {'weights':>11}  {'rows/s':>6}"
+HEADING = "       rows     AUC  95 % interval     since last  positive    weights  rows/s"
 
 
 class Progress:
@@ -27,8 +27,9 @@ class Progress:
         self._lines = lines
         self._ink = look.stderr()
         self._order = SortedCheck() if check_order else None
+        self.looks_sorted = False
         self._since = StreamingAuc()
-        self._began = self._marked = time.monotonic()
+        self._began = time.monotonic()
         self._marked_rows = 0
         self._drawn = 0.0
         self._started_at: float | None = None  # the fraction of the way that an earlier run had covered
@@ -44,6 +45,7 @@ class Progress:
         if self._order is not None:
             message = self._order.add(labels)
             if message is not None:
+                self.looks_sorted = True
                 self.warn(message)
         if self._table or self._lines:
             self._since.add(labels, step.scores, step.block.importances)
@@ -54,9 +56,8 @@ class Progress:
 
     def mark(self) -> None:
         """A line of the table, or a JSON line, for the rows since the one before."""
-        now = time.monotonic()
         model, since = self._run.model, self._since.auc
-        rate = (self._run.rows - self._marked_rows) / max(now - self._marked, 1e-9)
+        rate = self._run.rows / max(self.seconds, 1e-9)
         if self._lines:
             emit(
                 {
@@ -74,12 +75,12 @@ class Progress:
                 self._headed = True
             auc = model.progress.auc
             self._ink.line(
-                f"{model.rows:>13,}  {self._ink(figure(auc), 'bold', 'cyan')}  {self._ink(interval(auc), 'dim'):<16}"
-                f"  {figure(since):>10}  {look.share(model.positives, model.rows):>8}  {model.nonzeros:>11,}"
+                f"{model.rows:>11,}  {self._ink(figure(auc), 'bold', 'cyan')}  {self._ink(interval(auc), 'dim'):<16}"
+                f"  {figure(since):>10}  {look.share(model.positives, model.rows):>8}  {model.nonzeros:>9,}"
                 f"  {look.short(rate):>6}"
             )
         self._since = StreamingAuc()
-        self._marked, self._marked_rows = now, self._run.rows
+        self._marked_rows = self._run.rows
 
     def close(self) -> None:
         """A last mark for the rows since the one before, if there are any; the live line goes."""

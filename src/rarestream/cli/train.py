@@ -181,9 +181,7 @@ def _new(name: str | None, settings: list[str] | None, scale: str | None, dtype:
     return Model(made, scale=scale or "unit", dtype=dtype or "float32")
 
 
-def _resumed(
-    path: Path, name: str | None, settings: list[str] | None, scale: str | None, dtype: str | None
-) -> Model:
+def _resumed(path: Path, name: str | None, settings: list[str] | None, scale: str | None, dtype: str | None) -> Model:
     """The model of a file. Its settings are part of it: what a user says again must agree."""
     from rarestream.model import Model
 
@@ -194,7 +192,7 @@ def _resumed(
     if name is not None:
         told["--learner"] = (_learner(name, None).name, model.learner.name)
     for text in settings or []:
-        word, value = _setting(model.learner.name, text)
+        word, _ = _setting(model.learner.name, text)
         mine = _learner(model.learner.name, [text]).settings[word]
         told[f"--set {word}"] = (mine, model.learner.settings[word])
     told["--scale"] = (scale or model.scale, model.scale)
@@ -297,9 +295,13 @@ def _summary(run: Run, show: Progress, target: Path) -> None:
         return
     ink = look.stderr()
     auc = model.progress.auc
-    seen = " (rows of later passes had been learned before: see `evaluate`)" if run.place.number > 1 else ""
+    doubt = ""
+    if show.looks_sorted:
+        doubt = ", which means little on rows sorted by label"
+    elif run.place.number > 1:
+        doubt = ", flattered by rows of later passes, which were learned before"
     if auc == auc:
-        show.note(f"progressive AUC {ink(f'{float(auc):.4f}', 'bold', 'cyan')} [{auc.low:.4f}, {auc.high:.4f}]{seen}")
+        show.note(f"progressive AUC {ink(f'{float(auc):.4f}', 'bold', 'cyan')} [{auc.low:.4f}, {auc.high:.4f}]{doubt}")
     show.note(
         f"{look.count(run.rows)} rows, {look.count(run.nonzeros)} non-zeros in {look.duration(show.seconds)}: "
         f"{look.short(run.rows / max(show.seconds, 1e-9))} rows/s"

@@ -69,8 +69,8 @@ class Evaluator:
 
     def result(self) -> Evaluation:
         if not 0 < self._positives < self._rows:
-            which = "is positive" if self._positives else "is negative"
-            what = f"all {self._rows:,} rows are of one class (every row {which})" if self._rows else "there are no rows"
+            one = "positive" if self._positives else "negative"
+            what = f"all {self._rows:,} rows are {one}" if self._rows else "there are no rows"
             raise DataError(
                 f"{self._where}: {what}; AUC compares positives with negatives. Evaluate on rows of both, and check "
                 "which label counts as positive (--positive VALUE)."

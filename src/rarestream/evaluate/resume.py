@@ -53,7 +53,7 @@ def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     successor, goes on where it stopped. Standard input is always new.
     """
     try:
-        files = [Described(**entry) for entry in source["files"]]
+        files = [Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"]) for entry in source["files"]]
         place = Place(
             number=int(source["pass"]),
             rows=int(source["rows"]),

@@ -11,13 +11,12 @@ No ranking beats the log odds themselves: their AUC is the ceiling for any learn
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,19 +92,26 @@ class Planted:
         return columns
 
 
-def write_svmlight(blocks: Iterator[Block], path: Path) -> int:
+def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
     """Writes blocks of ones as svmlight text, columns counted from 1, gzipped if the name ends so. Bytes of text."""
     import gzip
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     words = _Words()
     size = 0
-    with path.open("wb") as raw:
-        file: io.BufferedIOBase = raw
+    with path.open("wb") as raw, ThreadPoolExecutor(1) as beside:
+        file: BinaryIO | gzip.GzipFile = raw
         if path.suffix == ".gz":
             # No name and no time in the header: the same rows give the same bytes.
             file = gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=raw, mtime=0)
+        written: Future[int] | None = None
         for block in blocks:
-            size += file.write(words.text(block))
+            text = words.text(block)
+            if written is not None:
+                size += written.result()
+            written = beside.submit(file.write, text)
+        if written is not None:
+            size += written.result()
         if file is not raw:
             file.close()
     return size
@@ -114,30 +120,26 @@ def write_svmlight(blocks: Iterator[Block], path: Path) -> int:
 class _Words:
     """Rows to text by table: every word is looked up with its padding, and the padding then cut out of all at once."""
 
-    WIDTH = 16
-
     def __init__(self) -> None:
-        self._table = np.zeros((0, self.WIDTH), np.uint8)
+        self._words = np.zeros(0, "S1")
 
     def text(self, block: Block) -> bytes:
         assert block.labels is not None
         if (block.values != 1).any():
             raise ValueError("write_svmlight: takes rows of ones.")
-        if len(self._table) < block.width:
-            words = np.array([f" {j + 1}:1" for j in range(block.width)], f"S{self.WIDTH}")
-            self._table = words.view(np.uint8).reshape(-1, self.WIDTH)
-        counts = np.diff(block.indptr)
-        total = len(block.indices) + 2 * len(block)
-        out = np.zeros((total, self.WIDTH), np.uint8)
-        ends = np.cumsum(counts + 2)
-        heads, tails = ends - counts - 2, ends - 1
-        body = np.ones(total, bool)
+        if len(self._words) < block.width:
+            self._words = np.array([f" {j + 1}:1" for j in range(block.width)], "S")
+        sizes = np.diff(block.indptr) + 2  # a label, the features, a line end
+        ends = np.cumsum(sizes)
+        heads, tails = ends - sizes, ends - 1
+        body = np.ones(len(block.indices) + 2 * len(block), bool)
         body[heads] = body[tails] = False
-        out[body] = self._table[block.indices]
-        signs = np.array([b"-1", b"+1"], f"S{self.WIDTH}").view(np.uint8).reshape(2, self.WIDTH)
-        out[heads] = signs[(block.labels > 0).astype(np.int64)]
-        out[tails, 0] = ord("\n")
-        return out[out != 0].tobytes()
+        out = np.zeros(len(body), self._words.dtype)
+        out[body] = self._words[block.indices]
+        out[heads] = np.where(block.labels > 0, b"+1", b"-1")
+        out[tails] = b"\n"
+        padded = out.view(np.uint8)
+        return bytes(padded[padded != 0])
 
 
 @cache

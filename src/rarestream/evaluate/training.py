@@ -1,7 +1,7 @@
 """Training is evaluation: every row is scored before it is learned (progressive validation).
 
-    run = train(model, read("clicks.svm.gz"))
-    print(model.progress.auc)
+run = train(model, read("clicks.svm.gz"))
+print(model.progress.auc)
 """
 
 from __future__ import annotations
