@@ -3,18 +3,36 @@
 
 #include <nanobind/stl/tuple.h>
 
-#include <limits>
+#include <stdexcept>
 
 namespace rarestream {
 
-// (fault, row, position, width, canonical) of CSR rows of any index and value type.
-template <class Index, class Value>
-nb::tuple survey_rows(In<std::int64_t> indptr, In<Index> indices, In<Value> values) {
+// A contiguous array whose type is looked up here: finding the right one of several overloads costs as much as a row.
+using Untyped = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Value>
+Survey survey_of(const In<std::int64_t>& indptr, const Untyped& indices, const Untyped& values) {
+    const std::int64_t rows = static_cast<std::int64_t>(indptr.size()) - 1;
+    const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
+    const Value* x = static_cast<const Value*>(values.data());
+    if (indices.dtype() == nb::dtype<std::int32_t>())
+        return survey(indptr.data(), rows, static_cast<const std::int32_t*>(indices.data()), x, nonzeros);
+    if (indices.dtype() == nb::dtype<std::int64_t>())
+        return survey(indptr.data(), rows, static_cast<const std::int64_t*>(indices.data()), x, nonzeros);
+    throw std::invalid_argument("survey_rows: indices are int32 or int64");
+}
+
+// (fault, row, position, width, canonical) of CSR rows with int32 or int64 indices, float32 or float64 values.
+nb::tuple survey_rows(In<std::int64_t> indptr, Untyped indices, Untyped values) {
+    if (indptr.size() < 1 || indices.size() != values.size())
+        throw std::invalid_argument("survey_rows: indptr, indices and values do not belong together");
+    const bool wide = values.dtype() == nb::dtype<double>();
+    if (!wide && values.dtype() != nb::dtype<float>())
+        throw std::invalid_argument("survey_rows: values are float32 or float64");
     Survey found;
     {
         nb::gil_scoped_release released;
-        found = survey(indptr.data(), static_cast<std::int64_t>(indptr.size()) - 1, indices.data(), values.data(),
-                       static_cast<std::int64_t>(indices.size()));
+        found = wide ? survey_of<double>(indptr, indices, values) : survey_of<float>(indptr, indices, values);
     }
     return nb::make_tuple(static_cast<int>(found.fault), found.row, found.position, found.width, found.canonical);
 }
@@ -38,10 +56,7 @@ std::int64_t canonicalise_rows(InOut<std::int64_t> indptr, InOut<std::int32_t> i
 }
 
 void bind_blocks(nb::module_& m) {
-    m.def("survey_rows", &survey_rows<std::int32_t, float>);
-    m.def("survey_rows", &survey_rows<std::int64_t, float>);
-    m.def("survey_rows", &survey_rows<std::int32_t, double>);
-    m.def("survey_rows", &survey_rows<std::int64_t, double>);
+    m.def("survey_rows", &survey_rows);
     m.def("canonicalise_rows", &canonicalise_rows);
 }
 

@@ -23,6 +23,9 @@ Values = NDArray[np.float32]
 Labels = NDArray[np.int8]
 Importances = NDArray[np.float64]
 
+# NumPy compares and converts faster with these than with np.int32 and so on: a tenth of learning a single row.
+INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
+
 LARGEST_INDEX = 2**31 - 2  # an index is an int32, and the width of a block must be one too
 
 
@@ -171,11 +174,11 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any])
         raise DataError(f"Block: {len(indices)} indices but {len(values)} values; they go in pairs.")
     if indptr.dtype.kind not in "iu" or (indices.dtype.kind not in "iu" and len(indices)):
         raise DataError(f"Block: indptr and indices must be whole numbers, got {indptr.dtype} and {indices.dtype}.")
-    starts = np.ascontiguousarray(indptr, np.int64)
-    index_type = indices.dtype if indices.dtype in (np.int32, np.int64) else np.dtype(np.int64)
-    value_type = values.dtype if values.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    columns = np.ascontiguousarray(indices, index_type)
-    entries = np.ascontiguousarray(_numeric(values, "values"), value_type)
+    starts = np.ascontiguousarray(indptr, INT64)
+    columns = np.ascontiguousarray(indices, indices.dtype if indices.dtype in (INT32, INT64) else INT64)
+    entries = np.ascontiguousarray(
+        _numeric(values, "values"), values.dtype if values.dtype in (FLOAT32, FLOAT64) else FLOAT64
+    )
     fault, row, position, width, ordered = _native.survey_rows(starts, columns, entries)
     if fault == 1:
         raise DataError(
@@ -193,8 +196,8 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any])
             "and fit in float32. NaN and infinity have no place in a dot product: drop or impute them."
         )
     starts = starts.copy() if not ordered else starts
-    narrow = columns.astype(np.int32, copy=not ordered)
-    single = entries.astype(np.float32, copy=not ordered)
+    narrow = columns.astype(INT32, copy=not ordered)
+    single = entries.astype(FLOAT32, copy=not ordered)
     if not ordered:
         kept = _native.canonicalise_rows(starts, narrow, single)
         narrow, single = narrow[:kept], single[:kept]

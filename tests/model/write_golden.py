@@ -1,6 +1,6 @@
 """Writes the golden model files of the current format. Run once per format, before a release; never rewrite old ones.
 
-    python -m tests.model.write_golden
+python -m tests.model.write_golden
 """
 
 from __future__ import annotations

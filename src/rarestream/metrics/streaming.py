@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from rarestream import _native
 from rarestream.errors import DataError
 from rarestream.metrics.estimate import Estimate, Placements, checked_level, interval, unknown
-from rarestream.metrics.rows import refuse, rows_of
+from rarestream.metrics.rows import Rows, refuse, rows_of
 
 State = dict[str, NDArray[Any]]
 
@@ -45,9 +45,13 @@ class StreamingAuc:
     def add(self, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None) -> None:
         """Counts rows: labels -1/+1 or 0/1, scores, and importances (default 1; 0 skips the row)."""
         rows = rows_of("StreamingAuc.add", labels, scores, importances)
-        fault, row = self._sketch.add(rows.labels, rows.scores, rows.importances)
+        self.count(rows, labels)
+
+    def count(self, rows: Rows, labels: ArrayLike | None = None) -> None:
+        """`add` for rows in the core's types; `labels` as they came, for the message if one is refused."""
+        fault, row = self._sketch.add(*rows)
         if fault:
-            refuse("StreamingAuc.add", fault, row, labels, rows)
+            refuse("StreamingAuc.add", fault, row, rows.labels if labels is None else labels, rows)
 
     def merge(self, other: StreamingAuc) -> None:
         """Counts all rows the other has counted; the bounds add up as if they had been one stream."""

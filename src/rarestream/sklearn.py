@@ -1,0 +1,5 @@
+"""scikit-learn classifiers, one per learner. They need the extra: pip install "rarestream[sklearn]"."""
+
+from rarestream.adapters.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
+
+__all__ = ["DualAveragingClassifier", "FtrlAucClassifier", "FtrlProximalClassifier"]
