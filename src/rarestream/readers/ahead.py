@@ -85,7 +85,9 @@ class Ahead(Generic[Result]):
                 return False
             except BaseException as error:
                 task, outcome = None, error
-            last = self._over = task is None
+            last = task is None
+            if last:  # never back to False: whoever consumes may have said stop meanwhile
+                self._over = True
         if task is not None:
             try:
                 outcome = task()

@@ -70,6 +70,7 @@ def read(
         max_bad_rows=max_bad_rows,
         shuffle=shuffle,
         memory=memory,
+        named=format,
     )
 
 
@@ -89,7 +90,9 @@ class Stream:
         max_bad_rows: int = 0,
         shuffle: int | None = None,
         memory: int | None = None,
+        named: str | None = None,
     ) -> None:
+        self._named = named
         self._sources = sources
         self._format = format
         self._options = options
@@ -107,6 +110,17 @@ class Stream:
     def sources(self) -> list[Described]:
         """Name, size and a checksum of the head of each input: enough to know the same data again."""
         return [cast(Described, dict(source.described)) for source in self._sources]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `read` needs to read the same rows in the same order again; the base as found, once a block is out."""
+        found = self._reading.zero_based
+        return {
+            "format": self._named,
+            "zero_based": self._options.zero_based if found is None else found,
+            "positive": self._options.positive,
+            "shuffle": self._shuffle,
+        }
 
     @property
     def size(self) -> int | None:

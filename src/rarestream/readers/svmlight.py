@@ -121,6 +121,7 @@ class _Svmlight:
         if self.options.zero_based is None and any(rule == ZERO_INDEX for _, _, rule, _ in parsed.bad):
             self.first_index = 0
             parsed = self._parse(first)
+        self.reading.zero_based = self.first_index == 0
         yield Located(first.name, first.begins, first.position, parsed)
         del first
 
