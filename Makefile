@@ -50,3 +50,8 @@ docs: .venv/installed-docs
 
 clean:
 	rm -rf build .venv docs/_build
+
+# The svmlight parser under libFuzzer and sanitizers: make fuzz SECONDS=3600
+SECONDS ?= 300
+fuzz:
+	fuzz/run.sh $(SECONDS)

@@ -1,1 +1,7 @@
-"""Room under construction."""
+"""The command line, `rarestream` or `python -m rarestream`."""
+
+
+def main() -> None:
+    from rarestream.cli.app import app
+
+    app(prog_name="rarestream")

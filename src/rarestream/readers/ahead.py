@@ -85,7 +85,8 @@ class Ahead(Generic[Result]):
                 return False
             except BaseException as error:
                 task, outcome = None, error
-            last = self._over = task is None
+            if task is None:
+                self._over = True  # never back to False: whoever leaves early says so from another thread
         if task is not None:
             try:
                 outcome = task()
@@ -94,4 +95,4 @@ class Ahead(Generic[Result]):
         with self._ready:
             self._results[number] = outcome
             self._ready.notify_all()
-        return not last
+        return task is not None

@@ -37,6 +37,7 @@ class Reading:
     options: Options
     refusals: Refusals
     position: int = field(default=0)  # stored bytes behind the pieces given out
+    zero_based: bool | None = None  # as the format found, or was told
 
 
 Format = Callable[[Reading], Iterator[Block]]

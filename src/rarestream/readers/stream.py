@@ -13,7 +13,7 @@ from rarestream.readers.cut import cut
 from rarestream.readers.formats import Format, Options, Reading, chosen
 from rarestream.readers.labels import positive_number
 from rarestream.readers.refusals import Refusals
-from rarestream.readers.shuffle import default_memory, shuffled
+from rarestream.readers.shuffle import LEAST, default_memory, shuffled
 from rarestream.readers.sources import Described, Source, Where, expand
 
 
@@ -70,6 +70,7 @@ def read(
         max_bad_rows=max_bad_rows,
         shuffle=shuffle,
         memory=memory,
+        named=format,
     )
 
 
@@ -89,7 +90,9 @@ class Stream:
         max_bad_rows: int = 0,
         shuffle: int | None = None,
         memory: int | None = None,
+        named: str | None = None,
     ) -> None:
+        self._named = named
         self._sources = sources
         self._format = format
         self._options = options
@@ -107,6 +110,17 @@ class Stream:
     def sources(self) -> list[Described]:
         """Name, size and a checksum of the head of each input: enough to know the same data again."""
         return [cast(Described, dict(source.described)) for source in self._sources]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `read` needs to read the same rows in the same order again; the base as found, once a block is out."""
+        found = self._reading.zero_based
+        return {
+            "format": self._named,
+            "zero_based": self._options.zero_based if found is None else found,
+            "positive": self._options.positive,
+            "shuffle": self._shuffle,
+        }
 
     @property
     def size(self) -> int | None:
@@ -162,7 +176,7 @@ class Stream:
         with closing(_generator(self._format(self._reading))) as pieces:
             rows: Iterator[Block] = counted(pieces)
             if self._shuffle is not None:
-                memory = self._memory or default_memory()
+                memory = max(self._memory or default_memory(), LEAST)
                 rows = shuffled(rows, self._shuffle, memory, total=self._learn_total)
             self._delivered = skip
             with closing(_generator(cut(rows, self._rows, skip))) as blocks:

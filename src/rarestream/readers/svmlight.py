@@ -121,6 +121,7 @@ class _Svmlight:
         if self.options.zero_based is None and any(rule == ZERO_INDEX for _, _, rule, _ in parsed.bad):
             self.first_index = 0
             parsed = self._parse(first)
+        self.reading.zero_based = self.first_index == 0
         yield Located(first.name, first.begins, first.position, parsed)
         del first
 
@@ -196,5 +197,5 @@ def _size(size: int) -> str:
 
 def _shown(token: bytes) -> str:
     """What came, short and safe to print."""
-    text = repr(token[:40].decode("ascii", "backslashreplace").replace("\\\\", "\\"))
+    text = repr(token[:40])[1:]
     return text + ("..." if len(token) > 40 else "")

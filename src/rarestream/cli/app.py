@@ -1,0 +1,65 @@
+"""The command line: words in, exit code out. Every decision lives in a room below; heavy imports wait for a command."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from rarestream.cli import failures
+from rarestream.cli.demo import demo
+from rarestream.cli.evaluate import evaluate
+from rarestream.cli.inspect import inspect
+from rarestream.cli.predict import predict
+from rarestream.cli.train import train
+
+EPILOG = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."
+
+app = typer.Typer(
+    name="rarestream",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EPILOG,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from rarestream._version import __version__
+
+        print(f"rarestream {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@app.callback(epilog=EPILOG)
+def rarestream(version: Version = False, debug: Debug = False) -> None:
+    """Learns to rank rare events on sparse streams, one row at a time."""
+    failures.debugging = debug
+
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, its errors turned to words and exit codes."""
+
+    @functools.wraps(command)
+    def run(**arguments: object) -> None:
+        try:
+            command(**arguments)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            failures.end(error)
+
+    return run
+
+
+for _command in (train, predict, evaluate, inspect, demo):
+    app.command(context_settings={"help_option_names": ["-h", "--help"]})(_guarded(_command))

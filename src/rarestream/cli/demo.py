@@ -1,0 +1,245 @@
+"""rarestream demo: the whole story on a stream whose truth is known."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rarestream.cli import look
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rarestream.blocks import Block
+    from rarestream.evaluate.synthetic import Planted
+    from rarestream.model import Model
+
+HELD_OUT = 100_000
+LEARNERS = ("dual-auc", "dual-logistic", "ftrl-auc")
+POINTS = 24  # of the curve
+SHOWN = 10  # planted weights in the table
+MATTER = 50  # planted weights that the model is asked for
+
+Seed = Annotated[int, typer.Option(help="Decides every row and every planted weight.", min=0)]
+Rows = Annotated[int, typer.Option(help="Rows to learn.", min=10_000)]
+
+
+def demo(seed: Seed = 0, rows: Rows = 300_000) -> None:
+    """Tell the whole story on a made-up stream. Needs no files.
+
+    The stream's truth is known, and so the best possible AUC.
+    """
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="rarestream-") as folder:
+        _Story(Path(folder), seed, rows).tell()
+
+
+class _Story:
+    def __init__(self, folder: Path, seed: int, rows: int) -> None:
+        self.folder, self.seed, self.rows = folder, seed, rows
+        self.data = folder / "demo.svm.gz"
+        self.file = folder / "demo.rare"
+        self.ink = look.stdout()
+        self.columns = min(look.width(), 100)
+
+    def tell(self) -> None:
+        began = time.monotonic()
+        self._make()
+        model = self._learn()
+        self._compare(model)
+        self._found(model)
+        self._resume()
+        self.ink.line()
+        self._say(
+            f"All of that in {look.duration(time.monotonic() - began)}. Your turn: rarestream train DATA -o model.rare"
+        )
+
+    # -- the chapters
+
+    def _make(self) -> None:
+        import numpy as np
+
+        from rarestream.evaluate.synthetic import FIELDS, D, Planted, write_svmlight
+        from rarestream.evaluate.synthetic import HELD_OUT as PART
+        from rarestream.metrics import auc
+
+        began = time.monotonic()
+        self.truth: Planted = Planted.plant(self.seed)
+        text = write_svmlight((part.block for part in self.truth.rows(self.rows)), self.data)
+        parts = list(self.truth.rows(HELD_OUT, PART))
+        self.held_out: list[Block] = [part.block for part in parts]
+        self.labels: NDArray[np.int8] = np.concatenate([part.block.labels for part in parts])
+        self.best = auc(self.labels, np.concatenate([part.log_odds for part in parts]))
+        planted = int(np.count_nonzero(self.truth.weights))
+        self._head("A stream of rare events", f"made in {look.duration(time.monotonic() - began)}")
+        share = 100 * float(np.mean(self.labels > 0))
+        self._say(
+            f"{look.count(self.rows)} events of {FIELDS} fields, hashed to {look.count(D)} columns; {share:.1f} % are "
+            f"positive. {planted} columns carry a planted weight, all others are noise. The truth being known, so is "
+            f"the best AUC anyone can reach on {look.count(HELD_OUT)} held-out rows: {self.best:.4f}."
+        )
+        self._say(f"{self.data.name}: {look.size(self.data.stat().st_size)}, {look.size(text)} of svmlight text.")
+
+    def _learn(self) -> Model:
+        from rarestream.evaluate import Run
+        from rarestream.model import Model
+        from rarestream.readers import read
+
+        model = Model("dual-auc")
+        # Closer at the start, where the curve is steep.
+        marks = sorted({max(1000, round(self.rows * (i / POINTS) ** 2)) for i in range(1, POINTS + 1)})
+        points: list[tuple[float, float]] = []
+        spent = 0.0
+        began = time.monotonic()
+        run = Run(model, read(str(self.data)), marks=marks)
+        for step in run:
+            if step.mark:
+                paused = time.monotonic()
+                points.append((model.rows, self._judged(model)))
+                spent += time.monotonic() - paused
+        seconds = time.monotonic() - began - spent
+        model.save(self.file)
+        self.seconds = {"dual-auc": seconds}
+        self._head("One pass over it", "rarestream train demo.svm.gz -o demo.rare")
+        self._say(
+            f"Compressed text to model in {look.duration(seconds)}: {look.short(run.rows / seconds)} rows/s, "
+            f"{look.short(run.nonzeros / seconds)} non-zeros/s. AUC on the held-out rows while it learned:"
+        )
+        self.ink.line()
+        label = f" best possible {self.best:.4f} "
+        for line in look.curve(points, self.best, label, self.columns - 4):
+            self.ink.line("  " + self._coloured(line, label))
+        return model
+
+    def _compare(self, model: Model) -> None:
+        from rarestream.evaluate import evaluate, train
+        from rarestream.model import Model
+        from rarestream.readers import read
+
+        self._head("On rows it never saw", "rarestream evaluate demo.rare held-out.svm")
+        cells = []
+        for name in LEARNERS:
+            other = model
+            if name != model.learner.name:
+                other = Model(name)
+                began = time.monotonic()
+                train(other, read(str(self.data)))
+                self.seconds[name] = time.monotonic() - began
+            found = evaluate(other, self.held_out)
+            reached = (found.auc - 0.5) / (self.best - 0.5)
+            cells.append(
+                [
+                    name,
+                    f"{float(found.auc):.4f}",
+                    f"[{found.auc.low:.4f}, {found.auc.high:.4f}]",
+                    f"{100 * reached:.1f} %",
+                    look.duration(self.seconds[name]),
+                ]
+            )
+        cells.append(["best possible", f"{self.best:.4f}", "", "100 %", ""])
+        heading = ["learner", "AUC", "95 % interval", "of what chance leaves", "time"]
+        self._table(look.table(cells, heading, left=(0, 2)), bold=1)
+
+    def _found(self, model: Model) -> None:
+        import numpy as np
+
+        planted, found = self.truth.weights, np.zeros(len(self.truth.weights))
+        found[: model.n_features] = model.coef
+        matters = _matters(planted, self.truth.shows)
+        order = np.argsort(-matters, kind="stable")[:MATTER]
+        asked = np.argsort(-_matters(found, self.truth.shows), kind="stable")[:MATTER]
+        both = len(set(order.tolist()) & set(asked.tolist()))
+        agreement = float(np.corrcoef(planted[order], found[order])[0, 1])
+        self._head("What it found", "rarestream inspect demo.rare --top 10")
+        half = (self.columns - 40) // 2
+        largest, widest = np.abs(planted[order]).max(), np.abs(found[order]).max()
+        self.ink.line(
+            "  " + self.ink(f"{'column':>7}  {'shows in':>8}  {'planted':>7}  {'':<{half}}{'found':>7}", "bold")
+        )
+        for j in order[:SHOWN]:
+            bars = [
+                self.ink(look.bar(weight, most, half - 3).ljust(half), "green" if weight > 0 else "red")
+                for weight, most in ((planted[j], largest), (found[j], widest))
+            ]
+            self.ink.line(
+                f"  {j + 1:>7}  {100 * self.truth.shows[j]:>6.1f} %  {planted[j]:>+7.2f}  {bars[0]}"
+                f"{found[j]:>+7.2f}  {bars[1]}".rstrip()
+            )
+        self._say(
+            f"Over the {MATTER} planted columns that matter most, planted and found weights correlate with "
+            f"{agreement:.2f}; {both} of them are among the {MATTER} that matter most to the model, out of "
+            f"{look.count(model.n_features)}."
+        )
+
+    def _resume(self) -> None:
+        import hashlib
+
+        from rarestream.evaluate import Run, place_in
+        from rarestream.model import Model
+        from rarestream.readers import read
+        from rarestream.readers.sources import expand
+
+        half = self.folder / "half.rare"
+        first = Model("dual-auc")
+        for _ in Run(first, read(str(self.data)), max_rows=self.rows // 2):
+            pass
+        first.save(half)
+        second = Model.load(half)
+        place = place_in(second.source, expand(str(self.data)))
+        for _ in Run(second, read(str(self.data), **place.settings), place=place):
+            pass
+        second.save(half)
+        small = second.to_bytes("scoring")
+        prints = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (self.file, half)]
+        self._head("Stopped half way, resumed", "rarestream train demo.svm.gz --resume half.rare")
+        cells = [
+            ["demo.rare", look.size(self.file.stat().st_size), "one go", prints[0][:16]],
+            ["half.rare", look.size(half.stat().st_size), "two halves", prints[1][:16]],
+        ]
+        self._table(look.table(cells, ["file", "size", "made in", "sha256"], left=(0, 2, 3)))
+        same = "The same file, byte for byte." if prints[0] == prints[1] else "The files differ: please report this."
+        self._say(f"{same} Saved for scoring only, it takes {look.size(len(small))}.")
+
+    # -- how it is said
+
+    def _judged(self, model: Model) -> float:
+        import numpy as np
+
+        from rarestream.metrics import auc
+
+        return auc(self.labels, np.concatenate([model.score(block) for block in self.held_out]))
+
+    def _head(self, title: str, aside: str) -> None:
+        room = self.columns - len(title) - len(aside) - 2
+        rule = "─" * max(1, room)
+        self.ink.line()
+        self.ink.line(f"{self.ink(title, 'bold', 'cyan')} {self.ink(f'{rule} {aside}', 'dim')}")
+
+    def _say(self, text: str) -> None:
+        import textwrap
+
+        for line in textwrap.wrap(text, self.columns - 2, break_on_hyphens=False):
+            self.ink.line("  " + line)
+
+    def _table(self, lines: list[str], bold: int | None = None) -> None:
+        for number, line in enumerate(lines):
+            self.ink.line("  " + (self.ink(line, "bold") if number == 0 or number == bold else line))
+
+    def _coloured(self, line: str, label: str) -> str:
+        axis, plot = line[:7], line[7:]
+        if label in plot:
+            plot, rest = plot.split(label)
+            return self.ink(axis, "dim") + self.ink(plot, "cyan") + self.ink(label, "bold") + rest
+        return self.ink(axis, "dim") + (self.ink(plot, "cyan") if "─" not in plot else self.ink(plot, "dim"))
+
+
+def _matters(weights: NDArray[np.float64], shows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far a column moves the ranking: its weight times the spread of its being there or not."""
+    import numpy as np
+
+    return np.abs(weights) * np.sqrt(shows * (1 - shows))

@@ -1,0 +1,166 @@
+"""rarestream inspect: what a model file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rarestream.cli import look, options
+
+if TYPE_CHECKING:
+    from rarestream.model import Model
+
+ModelPath = Annotated[Path, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL")]
+Top = Annotated[int, typer.Option("--top", "-n", help="The largest weights to show.", min=0, metavar="N")]
+Other = Annotated[
+    Path | None, typer.Option("--diff", help="Show the weights that differ most from this model's.", metavar="OTHER")
+]
+
+
+def inspect(model: ModelPath, top: Top = 10, diff: Other = None, json: options.Json = False) -> None:
+    """Show what a model is and its largest weights."""
+    from rarestream import modelfile
+    from rarestream.model import Model
+
+    header, _ = modelfile.read(model)
+    loaded = Model.load(model)
+    other = None if diff is None else Model.load(diff)
+    facts = _facts(model, header, loaded)
+    base = 0 if facts["zero_based"] else 1
+    facts["top"] = _top(loaded, top, base) if other is None else _changed(loaded, other, top, base)
+    if json:
+        import json as notation
+
+        print(notation.dumps(facts, allow_nan=False))
+        return
+    _show_facts(model, facts)
+    if top and facts["top"]:
+        _show_weights(facts, None if diff is None else diff)
+
+
+def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
+    settings = model.source.get("settings") or {}
+    known = settings.get("zero_based")
+    return {
+        "model": str(path),
+        "bytes": path.stat().st_size,
+        "kind": model.kind,
+        "format": header["format"],
+        "rarestream": header.get("rarestream"),
+        "learner": {"name": model.learner.name, "settings": model.learner.settings},
+        "scale": model.scale,
+        "dtype": model.dtype,
+        "rows": model.rows,
+        "positives": model.positives,
+        "n_features": model.n_features,
+        "nonzeros": model.nonzeros,
+        "intercept": model.intercept,
+        "threshold": model.threshold,
+        "metrics": header.get("metrics", {}),
+        "source": model.source,
+        # Without a file to go by, columns are what the program that trained it passed in: NumPy's, from 0.
+        "zero_based": True if known is None and not model.source else bool(known),
+    }
+
+
+def _top(model: Model, top: int, base: int) -> list[dict[str, Any]]:
+    import numpy as np
+
+    weights = model.coef
+    living = np.flatnonzero(weights)
+    order = living[np.argsort(-np.abs(weights[living]), kind="stable")][:top]
+    return [{"column": int(j) + base, "weight": float(weights[j])} for j in order]
+
+
+def _changed(model: Model, other: Model, top: int, base: int) -> list[dict[str, Any]]:
+    import numpy as np
+
+    mine, theirs = np.zeros((2, max(model.n_features, other.n_features)))
+    mine[: model.n_features] = model.coef
+    theirs[: other.n_features] = other.coef
+    moved = np.flatnonzero(mine != theirs)
+    order = moved[np.argsort(-np.abs(mine[moved] - theirs[moved]), kind="stable")][:top]
+    return [
+        {
+            "column": int(j) + base,
+            "weight": float(mine[j]),
+            "other": float(theirs[j]),
+            "change": float(mine[j] - theirs[j]),
+        }
+        for j in order
+    ]
+
+
+def _show_facts(path: Path, facts: dict[str, Any]) -> None:
+    ink = look.stdout()
+    ink.line(f"{ink(str(path), 'bold')}  {look.size(facts['bytes'])}, {facts['kind']}, format {facts['format']}")
+    learner, metrics = facts["learner"], facts["metrics"]
+    settings = "  ".join(
+        f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}"
+        for word, value in learner["settings"].items()
+    )
+    lines = [
+        ("learner", f"{learner['name']}  {ink(settings, 'dim')}"),
+        ("scale", f"{facts['scale']}, state in {facts['dtype']}"),
+        (
+            "learned",
+            f"{look.count(facts['rows'])} rows, {look.count(facts['positives'])} positive "
+            f"({look.share(facts['positives'], facts['rows'])})",
+        ),
+        (
+            "weights",
+            f"{look.count(facts['nonzeros'])} not zero, of {look.count(facts['n_features'])} columns"
+            f" ({look.share(facts['nonzeros'], facts['n_features'])})",
+        ),
+    ]
+    if "progressive_auc" in metrics:
+        auc = ink(f"{metrics['progressive_auc']:.4f}", "bold", "cyan")
+        lines.append(("AUC", f"{auc} progressive [{metrics['auc_low']:.4f}, {metrics['auc_high']:.4f}]"))
+    lines += [("threshold", f"{facts['threshold']:.4g}"), *_source_lines(facts["source"])]
+    lines.append(("written by", f"rarestream {facts['rarestream']}"))
+    for word, text in lines:
+        ink.line(f"  {word:<12}{text}")
+
+
+def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:
+    files = source.get("files")
+    if not files:
+        return []
+    names = ", ".join(entry["name"] for entry in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    settings = source.get("settings", {})
+    shuffled = "" if settings.get("shuffle") is None else f", shuffled with seed {settings['shuffle']}"
+    where = f"pass {source['pass']} of {source['passes']}"
+    if source["complete"]:
+        where += ", complete"
+    else:
+        where += f", stopped after row {look.count(source['rows'])}"
+    return [("data", f"{names}{shuffled}"), ("", where)]
+
+
+def _show_weights(facts: dict[str, Any], other: Path | None) -> None:
+    ink = look.stdout()
+    rows = facts["top"]
+    value = "weight" if other is None else "change"
+    largest = max(abs(row[value]) for row in rows)
+    start = "0" if facts["zero_based"] else "1"
+    what = "largest weights" if other is None else f"largest changes against {other}"
+    ink.line()
+    ink.line(f"{len(rows)} {what}; columns count from {start}" + (", as in the data" if facts["source"] else ""))
+    cells = [
+        [str(row["column"]), *(f"{row[word]:+.4g}" for word in ("weight", "other", "change") if word in row)]
+        for row in rows
+    ]
+    heading = ["column", "weight"] if other is None else ["column", "weight", "other", "change"]
+    lines = look.table(cells, heading)
+    ink.line("  " + ink(lines[0], "bold"))
+    wide = max(map(len, lines))
+    half = max(8, min(30, (look.width() - wide - 6) // 2))
+    for line, row in zip(lines[1:], rows, strict=True):
+        drawn = look.bar(row[value], largest, half)
+        if row[value] < 0:
+            shape = ink(look.bar_left(row[value], largest, half), "red") + "│"
+        else:
+            shape = " " * half + "│" + ink(drawn, "green")
+        ink.line(f"  {line:<{wide}}  {shape}")

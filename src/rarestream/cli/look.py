@@ -1,0 +1,161 @@
+"""How things look in a terminal: numbers a person can read, colour only where it is wanted, bars and curves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+class Ink:
+    """Colours text for one output: not at all unless that is a terminal that wants it."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self.terminal = file.isatty()
+        self._colour = self.terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+    def __call__(self, text: str, *styles: str) -> str:
+        if not self._colour or not styles:
+            return text
+        return f"\x1b[{';'.join(STYLES[style] for style in styles)}m{text}\x1b[0m"
+
+    def line(self, text: str = "") -> None:
+        print(text, file=self.file, flush=True)
+
+
+def width() -> int:
+    """Columns to draw in: the terminal's, within reason."""
+    return max(60, min(shutil.get_terminal_size((80, 24)).columns, 120))
+
+
+def count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def short(number: float) -> str:
+    """Three digits and a unit: 812, 8.12 k, 81.2 M."""
+    for unit in ("", " k", " M", " G"):
+        if abs(number) < 999.5:
+            digits = 0 if unit == "" or abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
+            return f"{number:.{digits}f}{unit}"
+        number /= 1000
+    return f"{number:.1f} T"
+
+
+def size(number: int) -> str:
+    """Bytes as people say them."""
+    return f"{short(number)}B" if number >= 1000 else f"{number} bytes"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def share(part: float, whole: float) -> str:
+    """A share in per cent, with three digits: 51.0 %, 2.04 %, 0.0123 %."""
+    return f"{100 * part / whole:#.3g}".rstrip(".") + " %" if whole else "-"
+
+
+def bar(value: float, largest: float, cells: int) -> str:
+    """A bar of up to so many cells, fine to an eighth of one."""
+    eighths = round(8 * cells * min(1.0, abs(value) / largest)) if largest > 0 else 0
+    full, rest = divmod(max(eighths, 1 if value else 0), 8)
+    return "█" * full + (EIGHTHS[rest] if rest else "")
+
+
+def bar_left(value: float, largest: float, cells: int) -> str:
+    """A bar that grows to the left, in a field of so many cells, fine to half of one."""
+    halves = round(2 * cells * min(1.0, abs(value) / largest)) if largest > 0 else 0
+    full, rest = divmod(max(halves, 1 if value else 0), 2)
+    return ("▐" * rest + "█" * full).rjust(cells)
+
+
+def table(rows: Sequence[Sequence[str]], heading: Sequence[str], left: Sequence[int] = ()) -> list[str]:
+    """Lines of a table, heading first; columns are right-aligned but those in `left`."""
+    everything = [heading, *rows]
+    widths = [max(len(row[column]) for row in everything) for column in range(len(heading))]
+    return [
+        "  ".join(
+            cell.ljust(wide) if column in left else cell.rjust(wide)
+            for column, (cell, wide) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in everything
+    ]
+
+
+def curve(
+    points: Sequence[tuple[float, float]], ceiling: float, ceiling_label: str, columns: int, lines: int = 10
+) -> list[str]:
+    """A curve of (rows, AUC) in dots of a braille grid, under a dashed line at the ceiling."""
+    if not points:
+        return []
+    ys = [y for _, y in points]
+    low = min(ys)
+    low, high = low - 0.02 * (ceiling - low), max(ceiling, *ys)
+    margin, plot = 7, columns - 7
+    last = max(x for x, _ in points)
+    dots = [[0] * plot for _ in range(lines)]
+
+    def height(y: float) -> int:  # in dots from the top
+        return min(4 * lines - 1, max(0, round((high - y) / (high - low or 1) * (4 * lines - 1))))
+
+    previous: int | None = None
+    at = 0
+    for column in range(2 * plot):
+        x = (column + 1) / (2 * plot) * last
+        while at + 1 < len(points) and points[at + 1][0] <= x:
+            at += 1
+        if points[at][0] > x:
+            continue
+        y = points[at][1]
+        if at + 1 < len(points):  # straight between two points
+            (x0, y0), (x1, y1) = points[at], points[at + 1]
+            y = y0 + (y1 - y0) * (x - x0) / (x1 - x0 or 1)
+        now = height(y)
+        before = now if previous is None else previous
+        for dot in range(min(now, before), max(now, before) + 1):  # no gaps where it is steep
+            _dot(dots, column, dot)
+        previous = now
+    top = height(ceiling)
+    out = []
+    for line in range(lines):
+        cells = [chr(0x2800 + bits) if bits else " " for bits in dots[line]]
+        if line == top // 4:
+            cells = [cell if cell != " " else "╌" for cell in cells]
+            cells[plot - len(ceiling_label) :] = ceiling_label
+        value = high - line / max(1, lines - 1) * (high - low)
+        axis = f"{value:.3f} ┤" if line % 3 == 0 or line == lines - 1 else " " * 6 + "│"
+        out.append(axis + "".join(cells))
+    foot = [" "] * plot
+    end = f"{short(last)} rows"
+    foot[0] = "0"
+    foot[plot - len(end) :] = end
+    out += [" " * (margin - 1) + "└" + "─" * plot, " " * margin + "".join(foot)]
+    return out
+
+
+def _dot(dots: list[list[int]], column: int, line: int) -> None:
+    bits = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+    dots[line // 4][column // 2] |= bits[line % 4][column % 2]
+
+
+def stderr() -> Ink:
+    return Ink(sys.stderr)
+
+
+def stdout() -> Ink:
+    return Ink(sys.stdout)

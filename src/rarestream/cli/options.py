@@ -1,0 +1,75 @@
+"""Options that several commands share, and the words on them."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rarestream.cli import failures
+
+DATA_HELP = "Files, globs, or - for standard input; .gz .bz2 .xz .zst are read through."
+
+Data = Annotated[list[str], typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)]
+Format = Annotated[
+    str | None, typer.Option("--format", help="Format of DATA; else by the file's suffix.", metavar="NAME")
+]
+ZeroBased = Annotated[
+    bool | None,
+    typer.Option(
+        "--zero-based/--one-based",
+        help="Whether columns count from 0 or 1; else it is told from the data, or from the model.",
+        show_default=False,
+    ),
+]
+Positive = Annotated[
+    float | None, typer.Option(help="The label that counts as positive, against all others.", metavar="VALUE")
+]
+MaxBadRows = Annotated[
+    int, typer.Option(help="Rows that break a rule to skip and count before giving up.", min=0, metavar="N")
+]
+Threads = Annotated[
+    int | None, typer.Option(help="Threads that parse ahead; 0: none.", min=0, metavar="N", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="JSON on standard output, one object a line.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
+
+
+def given(**settings: Any) -> dict[str, Any]:
+    """Those that a user gave."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def remembered(source: Mapping[str, Any]) -> dict[str, Any]:
+    """How a model's data were read, as far as other data should be read alike: the base and the positive label."""
+    settings = source.get("settings")
+    kept = settings if isinstance(settings, Mapping) else {}
+    return given(zero_based=kept.get("zero_based"), positive=kept.get("positive"))
+
+
+def check_paths(data: Sequence[str]) -> None:
+    """A name that is no file ends the program at once, and as a failure: no data were refused."""
+    for name in data:
+        if name == "-" or glob.has_magic(name) or Path(name).is_file():
+            continue
+        path = Path(name)
+        if path.is_dir():
+            failures.say(f"{name}: is a directory. Name the files in it: {path / '*.svm'}", failures.FAILED)
+        if not path.exists():
+            failures.say(f"{name}: no such file.", failures.FAILED)
+
+
+def tell_refused(refused: int, first: Sequence[str]) -> None:
+    """A warning, if rows were skipped."""
+    from rarestream.cli import look
+
+    if refused:
+        ink = look.stderr()
+        listed = "".join(f"\n  {one}" for one in first)
+        ink.line(
+            f"{ink('warning:', 'yellow', 'bold')} {look.count(refused)} rows broke a rule and were skipped. "
+            f"The first:{listed}"
+        )

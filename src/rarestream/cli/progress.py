@@ -1,0 +1,161 @@
+"""What `train` shows while it runs: a table at growing counts of rows, a live line under it, or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from typing import Any
+
+from rarestream.cli import look
+from rarestream.evaluate import Run, Step
+from rarestream.metrics import Estimate, StreamingAuc
+from rarestream.readers import SortedCheck
+
+REDRAWN = 0.2  # seconds between live lines
+HEADING = "       rows     AUC  95 % interval     since last  positive    weights  rows/s"
+
+
+class Progress:
+    """Told of every step; prints what is due. `table`, `live` and `lines` say which of the three."""
+
+    def __init__(self, run: Run, *, table: bool, live: bool, lines: bool, check_order: bool) -> None:
+        self._run = run
+        self._table = table
+        self._live = live
+        self._lines = lines
+        self._ink = look.stderr()
+        self._order = SortedCheck() if check_order else None
+        self.looks_sorted = False
+        self._since = StreamingAuc()
+        self._began = time.monotonic()
+        self._marked_rows = 0
+        self._drawn = 0.0
+        self._started_at: float | None = None  # the fraction of the way that an earlier run had covered
+        self._headed = False
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def step(self, step: Step) -> None:
+        labels = step.block.labels
+        assert labels is not None
+        if self._order is not None:
+            message = self._order.add(labels)
+            if message is not None:
+                self.looks_sorted = True
+                self.warn(message)
+        if self._table or self._lines:
+            self._since.add(labels, step.scores, step.block.importances)
+            if step.mark:
+                self.mark()
+        if self._live:
+            self._draw()
+
+    def mark(self) -> None:
+        """A line of the table, or a JSON line, for the rows since the one before."""
+        model, since = self._run.model, self._since.auc
+        rate = self._run.rows / max(self.seconds, 1e-9)
+        if self._lines:
+            emit(
+                {
+                    "event": "progress",
+                    **counts(self._run),
+                    "auc_since_last": number(since),
+                    "rows_per_second": round(rate, 1),
+                    "seconds": round(self.seconds, 3),
+                }
+            )
+        if self._table:
+            self._clear()
+            if not self._headed:
+                self._ink.line(self._ink(HEADING, "bold"))
+                self._headed = True
+            auc = model.progress.auc
+            self._ink.line(
+                f"{model.rows:>11,}  {self._ink(figure(auc), 'bold', 'cyan')}  {self._ink(interval(auc), 'dim'):<16}"
+                f"  {figure(since):>10}  {look.share(model.positives, model.rows):>8}  {model.nonzeros:>9,}"
+                f"  {look.short(rate):>6}"
+            )
+        self._since = StreamingAuc()
+        self._marked_rows = self._run.rows
+
+    def close(self) -> None:
+        """A last mark for the rows since the one before, if there are any; the live line goes."""
+        if self._run.rows > self._marked_rows and (self._table or self._lines):
+            self.mark()
+        self._clear()
+
+    def warn(self, message: str) -> None:
+        self._clear()
+        self._ink.line(f"{self._ink('warning:', 'yellow', 'bold')} {message}")
+
+    def note(self, message: str) -> None:
+        self._clear()
+        self._ink.line(message)
+
+    def _draw(self) -> None:
+        now = time.monotonic()
+        if now - self._drawn < REDRAWN:
+            return
+        self._drawn = now
+        run, auc = self._run, self._run.model.progress.auc
+        seconds = max(self.seconds, 1e-9)
+        parts = [
+            f"{look.count(run.model.rows)} rows",
+            f"AUC {figure(auc)} {interval(auc)}",
+            f"{look.short(run.rows / seconds)} rows/s",
+            f"{look.short(run.nonzeros / seconds)} non-zeros/s",
+        ]
+        fraction = run.fraction
+        if fraction is not None:
+            if self._started_at is None:
+                self._started_at = fraction if run.place.known else 0.0
+            covered = fraction - self._started_at
+            parts.insert(1, f"{100 * fraction:.0f} %")
+            if covered > 0.01:
+                parts.insert(2, f"{look.duration(seconds * (1 - fraction) / covered)} to go")
+        room = look.width() - 3
+        text = parts[0]
+        for part in parts[1:]:
+            if len(text) + 3 + len(part) <= room:
+                text += " · " + part
+        print(f"\r\x1b[K  {self._ink(text, 'dim')}", end="", file=sys.stderr, flush=True)
+
+    def _clear(self) -> None:
+        if self._live and self._drawn:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def counts(run: Run) -> dict[str, Any]:
+    """What every JSON line of `train` has."""
+    model, auc = run.model, run.model.progress.auc
+    return {
+        "rows": model.rows,
+        "positives": model.positives,
+        "progressive_auc": number(auc),
+        "auc_low": number(auc.low),
+        "auc_high": number(auc.high),
+        "nonzeros": model.nonzeros,
+        "n_features": model.n_features,
+        "pass": run.place.number,
+    }
+
+
+def emit(record: dict[str, Any]) -> None:
+    print(json.dumps(record, allow_nan=False), flush=True)
+
+
+def number(value: float) -> float | None:
+    """JSON knows no nan."""
+    return None if math.isnan(value) else float(value)
+
+
+def figure(auc: float) -> str:
+    return "-".rjust(6) if math.isnan(auc) else f"{float(auc):.4f}"
+
+
+def interval(auc: Estimate) -> str:
+    return "-".ljust(16) if math.isnan(auc) else f"[{auc.low:.4f}, {auc.high:.4f}]"

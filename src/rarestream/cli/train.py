@@ -1,0 +1,323 @@
+"""rarestream train: a stream to a model file."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rarestream.cli import failures, look, options
+
+if TYPE_CHECKING:
+    from rarestream.cli.progress import Progress
+    from rarestream.evaluate import Place, Run
+    from rarestream.model import Model
+
+DEFAULT_LEARNER = "dual-auc"
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", "-f", help="The model file to write; by default that of --resume.", metavar="MODEL"),
+]
+LearnerName = Annotated[
+    str | None, typer.Option("--learner", "-l", help=f"What learns; {DEFAULT_LEARNER} unless told.", metavar="NAME")
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting of the learner, as l1=0.1; repeat.", metavar="NAME=VALUE")
+]
+Scale = Annotated[
+    str | None, typer.Option(help="How rows are scaled: unit (the default), max or none.", metavar="NAME")
+]
+Dtype = Annotated[str | None, typer.Option(help="Of the state: float32 (the default) or float64.", metavar="NAME")]
+Shuffle = Annotated[int | None, typer.Option(help="Learn rows in an order drawn with this seed.", metavar="SEED")]
+Resume = Annotated[
+    Path | None,
+    typer.Option("--resume", "-i", help="Go on with this model; on the same DATA, where it stopped.", metavar="MODEL"),
+]
+Passes = Annotated[int | None, typer.Option(help="Passes over DATA, in all.", min=1, metavar="N")]
+MaxRows = Annotated[int | None, typer.Option(help="Stop after so many rows.", min=1, metavar="N")]
+ScoringOnly = Annotated[bool, typer.Option("--scoring-only", help="Save weights only: small, cannot be resumed.")]
+SaveEvery = Annotated[int | None, typer.Option(help="Save every so many rows too.", min=1, metavar="ROWS")]
+Pace = Annotated[
+    str | None,
+    typer.Option("--progress", "-P", help="Table lines every N rows, or at a factor such as 2.0.", metavar="N"),
+]
+
+
+def train(
+    data: options.Data,
+    output: Output = None,
+    learner: LearnerName = None,
+    set: Settings = None,
+    scale: Scale = None,
+    dtype: Dtype = None,
+    shuffle: Shuffle = None,
+    resume: Resume = None,
+    passes: Passes = None,
+    max_rows: MaxRows = None,
+    zero_based: options.ZeroBased = None,
+    positive: options.Positive = None,
+    max_bad_rows: options.MaxBadRows = 0,
+    format: options.Format = None,
+    threads: options.Threads = None,
+    scoring_only: ScoringOnly = False,
+    save_every: SaveEvery = None,
+    progress: Pace = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a stream of labelled rows, and save the model.
+
+    Every row is scored before it is learned, so the AUC shown is that of rows the model had not seen.
+    Ctrl-C saves what was learned.
+    """
+    target = _target(output, resume)
+    marks = _marks(progress)
+    model = _resumed(resume, learner, set, scale, dtype) if resume else _new(learner, set, scale, dtype)
+
+    from rarestream.cli.progress import Progress, counts, emit
+    from rarestream.evaluate import Place, Run, place_in
+    from rarestream.readers import read
+    from rarestream.readers.sources import expand
+
+    options.check_paths(data)
+    place = place_in(model.source, expand(data)) if resume else Place()
+    chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
+    how = _how(place, model, chosen)
+    stream = read(data, **how, max_bad_rows=max_bad_rows, threads=threads)
+    run = Run(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
+    terminal = sys.stderr.isatty()
+    show = Progress(
+        run,
+        table=not quiet and (terminal or progress is not None) and not json,
+        live=not quiet and terminal,
+        lines=json,
+        check_order=how.get("shuffle") is None,
+    )
+    if place.known and not quiet:
+        show.note(_where(place))
+    kind = "scoring" if scoring_only else "resumable"
+    saved_at = 0
+    with _stopped_by_signals(run):
+        for step in run:
+            show.step(step)
+            if save_every and run.rows - saved_at >= save_every:
+                model.save(target, kind)
+                saved_at = run.rows
+        show.close()
+        if run.rows or resume:
+            model.save(target, kind)
+    _warn(run, show)
+    if json:
+        emit(
+            {
+                "event": "done",
+                **counts(run),
+                "rows_this_run": run.rows,
+                "refused": run.refused,
+                "interrupted": run.interrupted,
+                "seconds": round(show.seconds, 3),
+                "model": str(target),
+            }
+        )
+    again = shlex.join(["rarestream", "train", *data, "--resume", str(target)])
+    if not quiet:
+        _summary(run, show, target)
+        if run.rows and not run.place.complete and not run.interrupted and not scoring_only:
+            show.note(f"Stopped by --max-rows. Go on with: {again}")
+    if run.interrupted:
+        if not run.rows:
+            failures.say("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
+        way_on = "A scoring-only model cannot go on." if scoring_only else f"Go on with: {again}"
+        failures.say(f"interrupted; what was learned is in {target}. {way_on}", failures.INTERRUPTED)
+
+
+def _target(output: Path | None, resume: Path | None) -> Path:
+    """Where the model goes. Checked now, not after an hour of training."""
+    target = output or resume
+    if target is None:
+        raise typer.BadParameter("where to save the model is missing: -o MODEL.", param_hint="'--output' / '-o'")
+    if target.is_dir():
+        failures.say(f"{target}: is a directory; name a file in it, such as {target / 'model.rare'}.", failures.FAILED)
+    if not target.parent.is_dir():
+        failures.say(f"{target}: the folder {target.parent} does not exist. Make it first.", failures.FAILED)
+    if not os.access(target.parent, os.W_OK):
+        failures.say(f"{target}: the folder {target.parent} cannot be written to. Choose another.", failures.FAILED)
+    return target
+
+
+def _marks(pace: str | None) -> Iterator[int]:
+    from rarestream.evaluate import doubling
+
+    if pace is None:
+        return doubling()
+    try:
+        if "." not in pace and int(pace) >= 1:
+            return itertools.count(int(pace), int(pace))
+        if float(pace) > 1:
+            return doubling(factor=float(pace))
+    except ValueError:
+        pass
+    raise typer.BadParameter(
+        f"{pace!r} is neither a number of rows, such as 10000, nor a factor above 1, such as 2.0.",
+        param_hint="'--progress' / '-P'",
+    )
+
+
+def _new(name: str | None, settings: list[str] | None, scale: str | None, dtype: str | None) -> Model:
+    from rarestream.model import DTYPES, SCALES, Model
+
+    made = _learner(name or DEFAULT_LEARNER, settings)
+    _among("--scale", scale, SCALES)
+    _among("--dtype", dtype, DTYPES)
+    return Model(made, scale=scale or "unit", dtype=dtype or "float32")
+
+
+def _resumed(path: Path, name: str | None, settings: list[str] | None, scale: str | None, dtype: str | None) -> Model:
+    """The model of a file. Its settings are part of it: what a user says again must agree."""
+    from rarestream.model import Model
+
+    model = Model.load(path)
+    if model.kind == "scoring":
+        failures.say(f"{path}: was saved with --scoring-only and cannot be resumed.", failures.FAILED)
+    told: dict[str, tuple[Any, Any]] = {}
+    if name is not None:
+        told["--learner"] = (_learner(name, None).name, model.learner.name)
+    for text in settings or []:
+        word, _ = _setting(model.learner.name, text)
+        mine = _learner(model.learner.name, [text]).settings[word]
+        told[f"--set {word}"] = (mine, model.learner.settings[word])
+    told["--scale"] = (scale or model.scale, model.scale)
+    told["--dtype"] = (dtype or model.dtype, model.dtype)
+    for option, (said, kept) in told.items():
+        if said != kept:
+            raise typer.BadParameter(
+                f"{path} has {kept}, not {said}. Settings live in the model: leave {option} away when resuming, "
+                "or train a new model.",
+                param_hint=f"'{option}'",
+            )
+    return model
+
+
+def _learner(name: str, settings: list[str] | None) -> Any:
+    from rarestream.learners import learner_names, make_learner
+
+    _among("--learner", name, learner_names())
+    try:
+        return make_learner(name, **dict(_setting(name, text) for text in settings or []))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--set'") from None
+
+
+def _setting(name: str, text: str) -> tuple[str, Any]:
+    """A NAME=VALUE as the learner expects it."""
+    import dataclasses
+
+    from rarestream.learners.base import learner_class, parse_setting
+
+    word, equals, value = text.partition("=")
+    word = word.strip().replace("-", "_")
+    if not equals:
+        raise typer.BadParameter(f"a setting is NAME=VALUE, such as l1=0.1, got {text!r}.", param_hint="'--set'")
+    known = [field.name for field in dataclasses.fields(learner_class(name)[0])]
+    _among("--set", word, known, f"setting of {name}")
+    try:
+        return word, parse_setting(name, word, value.strip())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--set'") from None
+
+
+def _among(option: str, value: str | None, known: Any, what: str | None = None) -> None:
+    """A word that must be one of a few; the nearest one is suggested."""
+    import difflib
+
+    if value is None or value in known:
+        return
+    near = difflib.get_close_matches(value, known, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise typer.BadParameter(
+        f"no {what or option.lstrip('-')} is called {value!r}; there are {', '.join(known)}.{hint}",
+        param_hint=f"'{option}'",
+    )
+
+
+def _how(place: Place, model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
+    """How to read: as the model remembers for data it knows; else as told, with its base and positive label."""
+    if place.known:
+        for word, value in chosen.items():
+            kept = place.settings.get(word)
+            if value != kept:
+                option = "--" + word.replace("_", "-")
+                raise typer.BadParameter(
+                    f"the model learned these data with {word}={kept}, not {value}, and goes on in that way. "
+                    f"Leave {option} away.",
+                    param_hint=f"'{option}'",
+                )
+        return dict(place.settings)
+    return {**options.remembered(model.source), **chosen}
+
+
+def _where(place: Place) -> str:
+    if place.grown:
+        return f"The data have grown: going on after row {look.count(place.rows)} of pass {place.number}."
+    if place.complete:
+        return f"The model has learned these data {'once' if place.number == 1 else f'{place.number} times'} already."
+    return f"Going on after row {look.count(place.rows)} of pass {place.number}."
+
+
+def _warn(run: Run, show: Progress) -> None:
+    if run.refused:
+        listed = "".join(f"\n  {one}" for one in run.refusals)
+        show.warn(f"{look.count(run.refused)} rows broke a rule and were skipped. The first:{listed}")
+    model = run.model
+    if run.rows and model.positives in (0, model.rows):
+        one = "positive" if model.positives else "negative"
+        show.warn(
+            f"all {look.count(model.rows)} rows are {one}, so there is nothing to rank yet. "
+            "Check which label counts as positive (--positive VALUE)."
+        )
+
+
+def _summary(run: Run, show: Progress, target: Path) -> None:
+    model = run.model
+    if not run.rows:
+        if run.place.complete:
+            more = run.place.number + 1
+            show.note(f"Nothing new to learn. For another pass over the same rows: --passes {more}.")
+        return
+    ink = look.stderr()
+    auc = model.progress.auc
+    doubt = ""
+    if show.looks_sorted:
+        doubt = ", which means little on rows sorted by label"
+    elif run.place.number > 1:
+        doubt = ", flattered by rows of later passes, which were learned before"
+    if auc == auc:
+        show.note(f"progressive AUC {ink(f'{float(auc):.4f}', 'bold', 'cyan')} [{auc.low:.4f}, {auc.high:.4f}]{doubt}")
+    show.note(
+        f"{look.count(run.rows)} rows, {look.count(run.nonzeros)} non-zeros in {look.duration(show.seconds)}: "
+        f"{look.short(run.rows / max(show.seconds, 1e-9))} rows/s"
+    )
+    show.note(
+        f"{ink(str(target), 'bold')}: {model.learner.name}, {look.count(model.nonzeros)} weights of "
+        f"{look.count(model.n_features)} columns, {look.size(target.stat().st_size)}"
+    )
+
+
+@contextmanager
+def _stopped_by_signals(run: Run) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the run, which is then saved as any other."""
+    before = {number: signal.signal(number, lambda *_: run.interrupt()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
