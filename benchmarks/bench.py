@@ -64,7 +64,9 @@ def main() -> None:
         if "accuracy" in parts:
             results.setdefault("accuracy", {})[name] = contests.accuracy(data, chosen)
         if "text" in parts and not shape.uniform:
-            results.setdefault("text", {})[name] = contests.from_text(data, rounds, chosen)
+            results.setdefault("text", {})[name] = contests.from_text(
+                data, rounds if given.full else min(rounds, 3), chosen
+            )
     if "one-row" in parts:
         say(start, "rows that come alone")
         results["one row"] = small.one_row(rounds, chosen)
