@@ -80,9 +80,12 @@ def main() -> None:
         megabytes = given.megabytes or (2000 if given.full else 200)
         say(start, f"memory on a file of {megabytes} MB")
         results["memory"] = small.memory(megabytes, chosen)
-    table.print_learn(results.get("learn", {}))
-    table.print_text(results.get("text", {}))
-    table.print_accuracy(results.get("accuracy", {}))
+    if "learn" in results:
+        table.print_learn(results["learn"])
+    if "text" in results:
+        table.print_text(results["text"])
+    if "accuracy" in results:
+        table.print_accuracy(results["accuracy"])
     table.print_small(results)
     verdicts = table.print_bars(table.bars(results))
     now = datetime.now().astimezone()
