@@ -1,5 +1,5 @@
 // How a coordinate's pair {z, n = sqrt(v)} gives its weight, and how a row's slope moves it.
-// x is the row after scaling, c the slope of the loss at its score, h its importance: h rows learned at one score.
+// x times u is the row after scaling, c the slope of the loss at its score, h its importance: h rows learned at one score.
 #pragma once
 
 #include "lanes.hpp"
@@ -10,7 +10,7 @@ inline namespace RARESTREAM_ISA {
 
 // w = -gamma soft(z, lambda) / (beta + n)
 template <class V>
-inline V weight_of(const V& z, const V& n, typename V::Real gamma, typename V::Real lam, typename V::Real beta) {
+RARESTREAM_INLINE V weight_of(const V& z, const V& n, typename V::Real gamma, typename V::Real lam, typename V::Real beta) {
     return (-gamma) * (lam > 0 ? soft(z, lam) : z) / (beta + n);
 }
 
@@ -19,21 +19,21 @@ template <class Real>
 struct FtrlCoordinates {
     using V = Lanes<Real>;
     Real gamma, per_gamma, lam, beta;  // beta has gamma l2 in it
-    Real c = 0, hc = 0;
+    Real cu = 0, hcu = 0;
 
     FtrlCoordinates(double gamma_, double lam_, double l2, double beta_)
         : gamma(static_cast<Real>(gamma_)), per_gamma(static_cast<Real>(1 / gamma_)), lam(static_cast<Real>(lam_)),
           beta(static_cast<Real>(beta_ + gamma_ * l2)) {}
 
-    V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
+    RARESTREAM_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
 
-    void aim(double slope, double importance) {
-        c = static_cast<Real>(slope);
-        hc = static_cast<Real>(importance * slope);
+    RARESTREAM_INLINE void aim(double c, double h, double u) {
+        cu = static_cast<Real>(c * u);
+        hcu = static_cast<Real>(h * (c * u));
     }
 
-    void step(V& z, V& n, const V& w, const V& x) const {
-        const V g = c * x, hg = hc * x, m = root(n * n + hg * g);
+    RARESTREAM_INLINE void step(V& z, V& n, const V& w, const V& x) const {
+        const V g = cu * x, hg = hcu * x, m = root(n * n + hg * g);
         z = z + (hg - (m - n) * (per_gamma * w));
         n = m;
     }
@@ -45,20 +45,20 @@ struct DualCoordinates {
     using V = Lanes<Real>;
     Real gamma, lam, beta;
     double r;
-    Real hc = 0, q = 0;
+    Real hcu = 0, q = 0;
 
     DualCoordinates(double gamma_, double lam_, double beta_, double r_)
         : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)), beta(static_cast<Real>(beta_)), r(r_) {}
 
-    V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
+    RARESTREAM_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
 
-    void aim(double slope, double importance) {
-        hc = static_cast<Real>(importance * slope);
-        q = static_cast<Real>(importance * power(slope, r));
+    RARESTREAM_INLINE void aim(double c, double h, double u) {
+        hcu = static_cast<Real>(h * (c * u));
+        q = static_cast<Real>(h * power(c, r) * (u * u));
     }
 
-    void step(V& z, V& n, const V&, const V& x) const {
-        z = z + hc * x;
+    RARESTREAM_INLINE void step(V& z, V& n, const V&, const V& x) const {
+        z = z + hcu * x;
         n = root(n * n + q * (x * x));
     }
 };

@@ -25,6 +25,10 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
+// The row loops are written in small pieces that must melt into one.
+#define RARESTREAM_INLINE inline __attribute__((always_inline))
+#define RARESTREAM_MELT __attribute__((always_inline))
+
 constexpr int LANES = 8;
 
 #if defined(__AVX2__)
@@ -38,15 +42,31 @@ typedef std::int32_t MaskRegister __attribute__((vector_size(REGISTER)));
 
 // A register from memory of any alignment, in one access: memcpy may use two, and the load that follows then stalls.
 template <class Register>
-inline Register read(const void* p) {
+RARESTREAM_INLINE Register read(const void* p) {
     typedef Register Anywhere __attribute__((aligned(4), may_alias));
     return *static_cast<const Anywhere*>(p);
 }
 
 template <class Register>
-inline void write(void* p, const Register& r) {
+RARESTREAM_INLINE void write(void* p, const Register& r) {
     typedef Register Anywhere __attribute__((aligned(4), may_alias));
     *static_cast<Anywhere*>(p) = r;
+}
+
+RARESTREAM_INLINE FloatRegister spread(float value) {
+#if defined(__AVX2__)
+    return (FloatRegister)_mm256_set1_ps(value);
+#else
+    return FloatRegister{value, value, value, value};
+#endif
+}
+
+RARESTREAM_INLINE DoubleRegister spread(double value) {
+#if defined(__AVX2__)
+    return (DoubleRegister)_mm256_set1_pd(value);
+#else
+    return DoubleRegister{value, value};
+#endif
 }
 
 // Eight lanes, spread over as many registers as the machine needs.
@@ -57,24 +77,24 @@ struct LanesOf {
     static constexpr int PARTS = LANES * sizeof(Real) / REGISTER;
     Register part[PARTS];
 
-    static LanesOf all(Real value) {
+    static RARESTREAM_INLINE LanesOf all(Real value) {
         LanesOf r;
-        for (auto& p : r.part) p = Register{} + value;
+        for (auto& p : r.part) p = spread(value);
         return r;
     }
     template <class Do>
-    friend inline LanesOf each(const LanesOf& l, const LanesOf& r, Do&& f) {
+    friend RARESTREAM_INLINE LanesOf each(const LanesOf& l, const LanesOf& r, Do&& f) {
         LanesOf out;
         for (int i = 0; i < PARTS; ++i) out.part[i] = f(l.part[i], r.part[i]);
         return out;
     }
-    friend LanesOf operator+(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a + b; }); }
-    friend LanesOf operator-(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a - b; }); }
-    friend LanesOf operator*(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a * b; }); }
-    friend LanesOf operator/(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) { return a / b; }); }
-    friend LanesOf operator*(Real l, LanesOf r) { return all(l) * r; }
-    friend LanesOf operator*(LanesOf l, Real r) { return l * all(r); }
-    friend LanesOf operator+(Real l, LanesOf r) { return all(l) + r; }
+    friend RARESTREAM_INLINE LanesOf operator+(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a + b; }); }
+    friend RARESTREAM_INLINE LanesOf operator-(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a - b; }); }
+    friend RARESTREAM_INLINE LanesOf operator*(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a * b; }); }
+    friend RARESTREAM_INLINE LanesOf operator/(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a / b; }); }
+    friend RARESTREAM_INLINE LanesOf operator*(Real l, LanesOf r) { return all(l) * r; }
+    friend RARESTREAM_INLINE LanesOf operator*(LanesOf l, Real r) { return l * all(r); }
+    friend RARESTREAM_INLINE LanesOf operator+(Real l, LanesOf r) { return all(l) + r; }
 };
 
 using F32 = LanesOf<float, FloatRegister>;
@@ -95,7 +115,7 @@ template <class Real>
 using Lanes = typename LanesFor<Real>::type;
 
 template <class Real>
-inline Lanes<Real> load(const Real* p) {
+RARESTREAM_INLINE Lanes<Real> load(const Real* p) {
     using V = Lanes<Real>;
     V v;
     for (int i = 0; i < V::PARTS; ++i) v.part[i] = read<typename V::Register>(p + i * (LANES / V::PARTS));
@@ -103,13 +123,13 @@ inline Lanes<Real> load(const Real* p) {
 }
 
 template <class Real>
-inline void store(Real* p, const Lanes<Real>& v) {
+RARESTREAM_INLINE void store(Real* p, const Lanes<Real>& v) {
     using V = Lanes<Real>;
     for (int i = 0; i < V::PARTS; ++i) write(p + i * (LANES / V::PARTS), v.part[i]);
 }
 
 // The first `live` lanes; the others become 0.
-inline F32 first(F32 v, std::int64_t live) {
+RARESTREAM_INLINE F32 first(F32 v, std::int64_t live) {
     static const std::int32_t keep[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
     const std::int32_t* mask = keep + LANES - live;
     for (int i = 0; i < F32::PARTS; ++i)
@@ -119,15 +139,15 @@ inline F32 first(F32 v, std::int64_t live) {
 
 // Row values are float32 whatever the state is.
 template <class Real>
-inline Lanes<Real> widened(const F32& v);
+RARESTREAM_INLINE Lanes<Real> widened(const F32& v);
 
 template <>
-inline F32 widened<float>(const F32& v) {
+RARESTREAM_INLINE F32 widened<float>(const F32& v) {
     return v;
 }
 
 template <>
-inline F64 widened<double>(const F32& v) {
+RARESTREAM_INLINE F64 widened<double>(const F32& v) {
     F64 wide;
 #if defined(__AVX2__)
     wide.part[0] = (DoubleRegister)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v.part[0]));
@@ -148,7 +168,7 @@ inline F64 widened<double>(const F32& v) {
     return wide;
 }
 
-inline F32 root(F32 v) {
+RARESTREAM_INLINE F32 root(F32 v) {
 #if defined(__AVX2__)
     v.part[0] = (FloatRegister)_mm256_sqrt_ps((__m256)v.part[0]);
 #elif defined(__SSE2__)
@@ -160,7 +180,7 @@ inline F32 root(F32 v) {
     return v;
 }
 
-inline F64 root(F64 v) {
+RARESTREAM_INLINE F64 root(F64 v) {
 #if defined(__AVX2__)
     for (auto& p : v.part) p = (DoubleRegister)_mm256_sqrt_pd((__m256d)p);
 #elif defined(__SSE2__)
@@ -174,9 +194,9 @@ inline F64 root(F64 v) {
 
 // z shrunk towards zero by lam, exactly zero within it.
 template <class V>
-inline V soft(const V& z, typename V::Real lam) {
+RARESTREAM_INLINE V soft(const V& z, typename V::Real lam) {
     using R = typename V::Register;
-    return each(z, V::all(lam), [](R x, R top) {
+    return each(z, V::all(lam), [](R x, R top) RARESTREAM_MELT {
         const R low = -top, capped = x < top ? x : top;
         return x - (capped > low ? capped : low);
     });
@@ -184,7 +204,7 @@ inline V soft(const V& z, typename V::Real lam) {
 
 // The one order of summation: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
 template <class V>
-inline double sum(const V& lanes) {
+RARESTREAM_INLINE double sum(const V& lanes) {
 #if defined(__AVX2__)
     if constexpr (sizeof(typename V::Real) == 4) {
         const __m256 v = (__m256)lanes.part[0];
@@ -199,10 +219,10 @@ inline double sum(const V& lanes) {
 }
 
 template <class Real>
-inline void gather(const Pair<Real>* state, const std::int32_t* at, Lanes<Real>& z, Lanes<Real>& n) {
+RARESTREAM_INLINE void gather(const Pair<Real>* state, const std::int32_t* at, Lanes<Real>& z, Lanes<Real>& n) {
 #if defined(__AVX2__)
     if constexpr (sizeof(Real) == 4) {
-        const auto two = [&](int i) {
+        const auto two = [&](int i) RARESTREAM_MELT {
             __m128 pair = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(state + at[i])));
             return _mm_loadh_pi(pair, reinterpret_cast<const __m64*>(state + at[i + 1]));
         };
@@ -232,7 +252,7 @@ inline void gather(const Pair<Real>* state, const std::int32_t* at, Lanes<Real>&
 
 // Writes the first `live` lanes back. A pair is always written whole: a load that follows soon on two halves would stall.
 template <class Real>
-inline void scatter(Pair<Real>* state, const std::int32_t* at, const Lanes<Real>& z, const Lanes<Real>& n,
+RARESTREAM_INLINE void scatter(Pair<Real>* state, const std::int32_t* at, const Lanes<Real>& z, const Lanes<Real>& n,
                     std::int64_t live) {
 #if defined(__AVX2__)
     if constexpr (sizeof(Real) == 4) {

@@ -10,17 +10,26 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// Far enough ahead to hide main memory, near enough to stay in cache: measured best at 60 to 240 non-zeros.
-constexpr std::int64_t PREFETCH_AHEAD = 120;
-// A state that fits in the nearer caches loses by prefetching.
-constexpr std::int64_t PREFETCH_FROM_BYTES = 1 << 20;
-
+// Brings coordinates near before their rows come. Far enough ahead to hide main memory, near enough to stay in cache:
+// measured best at 60 to 240 non-zeros. A table that fits in the nearer caches loses by it.
 template <class Entry>
-inline void prefetch(const Entry* table, const Rows& rows, std::int64_t from, std::int64_t k) {
-    const std::int64_t end = rows.indptr[rows.size], start = from + PREFETCH_AHEAD;
-    const std::int64_t stop = start + k < end ? start + k : end;
-    for (std::int64_t p = start; p < stop; ++p) __builtin_prefetch(table + rows.indices[p], 1, 3);
-}
+class Ahead {
+    static constexpr std::int64_t DISTANCE = 120, FROM_BYTES = 1 << 20;
+    const Entry* table_;
+    const std::int32_t* last_;  // where the last whole lanes start that are far enough from the end
+
+public:
+    Ahead(const Entry* table, std::int64_t size, const Rows& rows)
+        : table_(table), last_(rows.indices + rows.indptr[rows.size] - DISTANCE - LANES) {
+        if (size * static_cast<std::int64_t>(sizeof(Entry)) <= FROM_BYTES) last_ = rows.indices - 1;
+        if (rows.indptr[rows.size] < DISTANCE + LANES) last_ = rows.indices - 1;
+    }
+
+    RARESTREAM_INLINE void look(const std::int32_t* at) const {
+        if (at > last_) return;
+        for (int l = 0; l < LANES; ++l) __builtin_prefetch(table_ + at[DISTANCE + l], 1, 3);
+    }
+};
 
 // Learns every row in turn; scores[i] is row i's score before it was learned. Returns the number of rows learned: fewer
 // than all when a row that is not scaled has values so large that its step would overflow. That row is not learned.
@@ -29,98 +38,103 @@ std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tall
                    double* scores, const Scratch<Real>& scratch) {
     using V = Lanes<Real>;
     auto rule = learner.template coordinates<Real>();
-    const bool ahead = table.size * static_cast<std::int64_t>(sizeof(Pair<Real>)) > PREFETCH_FROM_BYTES;
+    const Ahead<Pair<Real>> ahead(table.pairs, table.size, rows);
     const double bound = sizeof(Real) == 4 ? 1e17 : 1e150;
     for (std::int64_t i = 0; i < rows.size; ++i) {
-        const std::int64_t from = rows.indptr[i], k = rows.indptr[i + 1] - from;
-        if (ahead) prefetch(table.pairs, rows, from, k);
-        const auto row = scaled(rows, i, scale, table.largest, scratch);
-        V total = V::all(0);
-        std::int32_t padded[LANES];
-        for (std::int64_t p = 0; p < k; p += LANES) {
-            const std::int32_t* at;
-            const V x = row.lanes(p, padded, at);
-            V z, n;
-            gather(table.pairs, at, z, n);
-            const V w = rule.weight(z, n);
-            total = total + w * x;
-            store(scratch.x + p, x);
-            store(scratch.z + p, z);
-            store(scratch.n + p, n);
-            store(scratch.w + p, w);
-        }
-        const double s = scores[i] = sum(total);
+        Row<Real> row(rows, i);
+        const Dot dot = scaled(row, scale, table.largest, scratch, [&](const Row<Real>& r) RARESTREAM_MELT -> Dot {
+            V wx = V::all(0), xx = V::all(0);
+            r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_MELT {
+                ahead.look(r.at + p);
+                V z, n;
+                gather(table.pairs, at, z, n);
+                const V w = rule.weight(z, n);
+                wx = wx + w * x;
+                xx = xx + x * x;
+                store(scratch.x + p, x);
+                store(scratch.z + p, z);
+                store(scratch.n + p, n);
+                store(scratch.w + p, w);
+            });
+            return {sum(wx), sum(xx), 1};
+        });
+        const double s = scores[i] = dot.score();
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
         if (scale == Scale::none) {
             const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
-            if (!(norm(row.x, k, row.readable) * slope * (h > 1 ? h : 1) < bound)) return i;
+            if (!(std::sqrt(dot.xx) * slope * (h > 1 ? h : 1) < bound)) return i;
         }
         const double c = learner.slope(tally, s, rows.labels[i] > 0, h);
-        if (row.grew) {  // what was gathered was measured by a smaller largest value
-            for (std::int64_t p = 0; p < k; ++p) {
-                scratch.z[p] *= scratch.shrink[p];
-                scratch.n[p] *= scratch.shrink[p];
-                const float size = std::fabs(rows.values[from + p]);
-                if (size > table.largest[row.at[p]]) table.largest[row.at[p]] = size;
-            }
-            for (std::int64_t p = 0; p < k; p += LANES)
-                store(scratch.w + p, rule.weight(load(scratch.z + p), load(scratch.n + p)));
-        }
+        if (row.grew) remeasure(rule, table, row, scratch);
         if (c == 0 && !row.grew) continue;
-        rule.aim(c, h);
-        for (std::int64_t p = 0; p < k; p += LANES) {
+        rule.aim(c, h, dot.u);
+        for (std::int64_t p = 0; p < row.k; p += LANES) {
             V z = load(scratch.z + p), n = load(scratch.n + p);
             rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
-            scatter(table.pairs, row.at + p, z, n, k - p);
+            scatter(table.pairs, row.at + p, z, n, row.k - p);
         }
     }
     return rows.size;
 }
 
-// Scores rows with weights that stand in a plain array, in the order of summation of `learn`.
-template <class Real>
-void score(const Real* weights, std::int64_t size, const float* largest, const Rows& rows, Scale scale, double* scores,
-           const Scratch<Real>& scratch) {
-    const bool ahead = size * static_cast<std::int64_t>(sizeof(Real)) > PREFETCH_FROM_BYTES;
+// Scale::max: what was gathered was measured by a largest value that this row has outgrown.
+template <class Coordinates, class Real>
+inline void remeasure(const Coordinates& rule, const Table<Real>& table, const Row<Real>& row,
+                      const Scratch<Real>& scratch) {
+    for (std::int64_t p = 0; p < row.k; ++p) {
+        scratch.z[p] *= scratch.shrink[p];
+        scratch.n[p] *= scratch.shrink[p];
+        const float size = std::fabs(row.x[p]);
+        if (size > table.largest[row.at[p]]) table.largest[row.at[p]] = size;
+    }
+    for (std::int64_t p = 0; p < row.k; p += LANES)
+        store(scratch.w + p, rule.weight(load(scratch.z + p), load(scratch.n + p)));
+}
+
+// Scores rows; `weights_at(coordinates)` gives eight weights. The order of summation is that of `learn`.
+template <class Real, class Entry, class WeightsAt>
+RARESTREAM_INLINE void score_rows(const Entry* entries, std::int64_t size, const float* largest, const Rows& rows, Scale scale,
+                       double* scores, const Scratch<Real>& scratch, WeightsAt&& weights_at) {
+    using V = Lanes<Real>;
+    const Ahead<Entry> ahead(entries, size, rows);
     for (std::int64_t i = 0; i < rows.size; ++i) {
-        const std::int64_t from = rows.indptr[i], k = rows.indptr[i + 1] - from;
-        if (ahead) prefetch(weights, rows, from, k);
-        const auto row = scaled(rows, i, scale, largest, scratch);
-        auto total = Lanes<Real>::all(0);
-        std::int32_t padded[LANES];
-        for (std::int64_t p = 0; p < k; p += LANES) {
-            const std::int32_t* at;
-            const Lanes<Real> x = row.lanes(p, padded, at);
-            Real w[LANES];
-            for (int l = 0; l < LANES; ++l) w[l] = weights[at[l]];
-            total = total + load(w) * x;
-        }
-        scores[i] = sum(total);
+        Row<Real> row(rows, i);
+        const Dot dot = scaled(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_MELT -> Dot {
+            V wx = V::all(0), xx = V::all(0);
+            r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_MELT {
+                ahead.look(r.at + p);
+                wx = wx + weights_at(at) * x;
+                xx = xx + x * x;
+            });
+            return {sum(wx), sum(xx), 1};
+        });
+        scores[i] = dot.score();
     }
 }
 
-// The same with weights read off a learner's pairs.
+// With weights that stand in a plain array.
+template <class Real>
+void score(const Real* weights, std::int64_t size, const float* largest, const Rows& rows, Scale scale, double* scores,
+           const Scratch<Real>& scratch) {
+    score_rows(weights, size, largest, rows, scale, scores, scratch, [=](const std::int32_t* at) RARESTREAM_MELT {
+        Real w[LANES];
+        for (int l = 0; l < LANES; ++l) w[l] = weights[at[l]];
+        return load(w);
+    });
+}
+
+// With weights read off a learner's pairs.
 template <class Learner, class Real>
 void score(const Learner& learner, const Table<Real>& table, const Rows& rows, Scale scale, double* scores,
            const Scratch<Real>& scratch) {
     const auto rule = learner.template coordinates<Real>();
-    const bool ahead = table.size * static_cast<std::int64_t>(sizeof(Pair<Real>)) > PREFETCH_FROM_BYTES;
-    for (std::int64_t i = 0; i < rows.size; ++i) {
-        const std::int64_t from = rows.indptr[i], k = rows.indptr[i + 1] - from;
-        if (ahead) prefetch(table.pairs, rows, from, k);
-        const auto row = scaled(rows, i, scale, table.largest, scratch);
-        auto total = Lanes<Real>::all(0);
-        std::int32_t padded[LANES];
-        for (std::int64_t p = 0; p < k; p += LANES) {
-            const std::int32_t* at;
-            const Lanes<Real> x = row.lanes(p, padded, at);
-            Lanes<Real> z, n;
-            gather(table.pairs, at, z, n);
-            total = total + rule.weight(z, n) * x;
-        }
-        scores[i] = sum(total);
-    }
+    const Pair<Real>* pairs = table.pairs;
+    score_rows(pairs, table.size, table.largest, rows, scale, scores, scratch, [&](const std::int32_t* at) RARESTREAM_MELT {
+        Lanes<Real> z, n;
+        gather(pairs, at, z, n);
+        return rule.weight(z, n);
+    });
 }
 
 // The weight of every coordinate, as the rows meet it.
