@@ -303,6 +303,7 @@ inline RankSketch RankSketch::thaw(const FrozenRanks& in) {
     out.too_high_ = in.sums[3];
 
     std::size_t at = 0, weight_at = 0;
+    double rows = 0;
     Sum total;
     for (std::size_t r = 0; r < in.runs.size(); r += 3) {
         const std::int64_t level = in.runs[r], size = in.runs[r + 1], weighted = in.runs[r + 2];
@@ -338,8 +339,12 @@ inline RankSketch RankSketch::thaw(const FrozenRanks& in) {
         }
         at += n;
         weight_at += weighted ? n : 0;
+        rows += level == 0 ? static_cast<double>(n) : std::ldexp(static_cast<double>(raw_size), 3 * static_cast<int>(level - 1));
     }
     require(at == in.scores.size() && weight_at == in.weights.size(), "a sketch holds points that belong to no run");
+    require(in.counts[0] <= std::int64_t{1} << 62 && in.counts[1] <= std::int64_t{1} << 61 &&
+                static_cast<double>(out.rows()) == rows && (out.others_ == 0) == (out.other_weight_ == 0),
+            "rows of a sketch do not add up");
     require(std::fabs(total.total() - out.weight()) <= 1e-6 * out.weight(), "weights of a sketch do not add up");
     require(out.too_low_ <= out.weight() && out.too_high_ <= out.weight(), "error of a sketch exceeds its weight");
     return out;
