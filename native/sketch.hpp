@@ -14,8 +14,8 @@ namespace rarestream {
 struct Sum {
     double value = 0, rest = 0;
     void add(double x) {
-        const double next = value + x;
-        rest += std::fabs(value) >= std::fabs(x) ? (value - next) + x : (x - next) + value;
+        const double next = value + x, part = next - value;
+        rest += (value - (next - part)) + (x - part);
         value = next;
     }
     double total() const { return value + rest; }
@@ -94,6 +94,10 @@ class RankSketch {
         std::vector<std::size_t> ends;
         raw_points(out);
         ends.push_back(out.size());
+        std::size_t size = used_;
+        for (const auto& runs : levels_)
+            for (const Run& run : runs) size += run.scores.size();
+        out.reserve(size);
         for (std::size_t l = 0; l < levels_.size(); ++l)
             for (const Run& run : levels_[l]) {
                 for (std::size_t i = 0; i < run.scores.size(); ++i)

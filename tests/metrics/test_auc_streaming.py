@@ -62,8 +62,8 @@ STREAMS = {
 }
 
 
-def stream(name, rows=700_000):
-    """So many rows that their runs have collapsed twice."""
+def stream(name, rows=420_000):
+    """So many rows that the negatives, at least, have collapsed twice."""
     rng = np.random.default_rng(11)
     labels = np.where(rng.random(rows) < 0.3, 1, -1).astype(np.int8)
     return labels, STREAMS[name](labels, rng.normal(size=rows) + 0.5 * labels, np.arange(rows))
