@@ -33,7 +33,7 @@ template <class T>
 class Scratch {
   public:
     explicit Scratch(std::size_t n) {
-        const std::size_t bytes = n * sizeof(T), border = bytes < 16 * page ? 64 : page;
+        const std::size_t bytes = n * sizeof(T), border = bytes < 16 * page ? 4096 : page;
         std::size_t room = bytes + border;
         raw_.reset(new char[room]);
         void* at = raw_.get();
@@ -97,6 +97,21 @@ std::uint64_t partition_wins(T* pos, std::size_t p, T* neg, std::size_t q, int d
 template <class T>
 class CellWins {
   public:
+    // Twice the wins of a small class dealt here over (or by) all rows of the other class, read where they are.
+    // False, with nothing counted, when cells do not part the small class.
+    bool against_rows(const T* small, std::size_t n, bool small_is_pos, const std::int8_t* labels, const T* scores,
+                      std::size_t rows, std::uint64_t& twice) {
+        if (!n || !deal(small, n)) return false;
+        std::uint64_t below_twice = 0;
+        const std::int8_t* label = labels;
+        each_cell(scores, rows, [&](std::uint32_t c, T s) {
+            const std::uint64_t counts = (*label++ > 0) != small_is_pos;
+            below_twice += counts * twice_below(c, s);
+        });
+        twice = small_is_pos ? 2 * static_cast<std::uint64_t>(n) * (rows - n) - below_twice : below_twice;
+        return true;
+    }
+
     // Twice the wins of pos over neg; both may be permuted.
     std::uint64_t operator()(T* pos, std::size_t p, T* neg, std::size_t q) {
         if (!p || !q) return 0;
@@ -146,19 +161,20 @@ class CellWins {
 
     // Sum over the probes of twice the dealt scores below and once those equal.
     std::uint64_t probe(const T* probes, std::size_t m) const {
-        const T* dealt = dealt_.data();
-        const std::uint32_t* start = start_.data();
         std::uint64_t twice = 0;
-        each_cell(probes, m, [&](std::uint32_t c, T s) {
-            const std::uint32_t begin = start[c], end = start[c + 1];
-            // What follows the cell lies in higher cells and is above s, so a fixed number can be looked at.
-            std::uint32_t below = 0;
-            for (std::size_t k = 0; k < look; ++k) below += (dealt[begin + k] < s) + (dealt[begin + k] <= s);
-            if (end - begin > look)
-                for (std::size_t k = begin + look; k < end; ++k) below += (dealt[k] < s) + (dealt[k] <= s);
-            twice += 2 * begin + below;
-        });
+        each_cell(probes, m, [&](std::uint32_t c, T s) { twice += twice_below(c, s); });
         return twice;
+    }
+
+    std::uint64_t twice_below(std::uint32_t cell, T s) const {
+        const T* dealt = dealt_.data();
+        const std::uint32_t begin = start_.data()[cell], end = start_.data()[cell + 1];
+        // What follows the cell lies in higher cells and is above s, so a fixed number can be looked at.
+        std::uint32_t below = 0;
+        for (std::size_t k = 0; k < look; ++k) below += (dealt[begin + k] < s) + (dealt[begin + k] <= s);
+        if (end - begin > look)
+            for (std::size_t k = begin + look; k < end; ++k) below += (dealt[k] < s) + (dealt[k] <= s);
+        return 2 * static_cast<std::uint64_t>(begin) + below;
     }
 
     // Subtraction and multiplication round monotonically, so cells keep the order of the scores.
@@ -166,14 +182,14 @@ class CellWins {
     void each_cell(const T* scores, std::size_t n, Act act) const {
         constexpr std::size_t lot = 8;
         const T least = least_, scale = scale_, last = static_cast<T>(cells_ - 1);
+        const std::size_t whole = n - n % lot;
         std::int32_t cell[lot];
-        std::size_t i = 0;
-        for (; i + lot <= n; i += lot) {
+        for (std::size_t i = 0; i < whole; i += lot) {
             for (std::size_t k = 0; k < lot; ++k)
                 cell[k] = static_cast<std::int32_t>(std::min(std::max((scores[i + k] - least) * scale, T{0}), last));
             for (std::size_t k = 0; k < lot; ++k) act(static_cast<std::uint32_t>(cell[k]), scores[i + k]);
         }
-        for (; i < n; ++i)
+        for (std::size_t i = whole; i < n; ++i)
             act(static_cast<std::uint32_t>(std::min(std::max((scores[i] - least) * scale, T{0}), last)), scores[i]);
     }
 
@@ -187,7 +203,8 @@ class CellWins {
 template <class T>
 class Dealer {
   public:
-    static constexpr std::size_t sample_size = 8192, cells = 4096, max_depth = 10;
+    static constexpr std::size_t sample_size = 8192, cells = 4096;
+    static constexpr int max_depth = 10;
 
     Dealer(const T* scores, std::size_t n, int depth) : depth_(depth), tree_(std::size_t{1} << depth) {
         std::vector<T> sample(sample_size);
@@ -267,42 +284,82 @@ class Dealer {
     std::vector<T> tree_;
 };
 
+// Rows dealt into piles, each a chain of chunks: one pass, without counting first how high each pile will be.
+template <class T>
+class Piles {
+  public:
+    Piles(std::size_t piles, std::size_t rows)
+        : memory_((rows / chunk + piles + 1) * chunk), ends_(piles), previous_(rows / chunk + piles + 1, none) {
+        for (T*& end : ends_) end = fresh(none);
+    }
+
+    void put(std::size_t pile, T score) {
+        T*& end = ends_[pile];
+        *end++ = score;
+        if (reinterpret_cast<std::uintptr_t>(end) % chunk_bytes == 0)
+            end = fresh(static_cast<std::uint32_t>((end - memory_.data()) / chunk - 1));
+    }
+
+    // The scores of a pile side by side, in no particular order.
+    void collect(std::size_t pile, std::vector<T>& out) {
+        out.clear();
+        const std::size_t at = static_cast<std::size_t>(ends_[pile] - memory_.data());
+        out.insert(out.end(), ends_[pile] - at % chunk, ends_[pile]);
+        for (std::uint32_t c = previous_[at / chunk]; c != none; c = previous_[c])
+            out.insert(out.end(), memory_.data() + c * chunk, memory_.data() + (c + 1) * chunk);
+    }
+
+  private:
+    static constexpr std::size_t chunk_bytes = 1024, chunk = chunk_bytes / sizeof(T);
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+    T* fresh(std::uint32_t after) {
+        previous_[used_] = after;
+        return memory_.data() + chunk * used_++;
+    }
+
+    Scratch<T> memory_;
+    std::size_t used_ = 0;
+    std::vector<T*> ends_;
+    std::vector<std::uint32_t> previous_;  // the chunk of the same pile before this one
+};
+
 // Labels are > 0 or not; scores are no NaN.
 template <class T>
 PairCount count_pairs(const std::int8_t* labels, const T* scores, std::size_t n) {
     PairCount out;
-    int depth = 0;
-    while (depth < static_cast<int>(Dealer<T>::max_depth) && (n >> depth) > 16384) ++depth;
-    const std::size_t buckets = std::size_t{1} << depth;
-    std::vector<std::size_t> starts(2 * buckets + 1, 0);  // of bucket b: its negatives, then its positives
-    Scratch<T> dealt(n);
-    T* to = dealt.data();
-    if (depth == 0) {
-        for (std::size_t i = 0; i < n; ++i) out.n_pos += labels[i] > 0;
-        starts[1] = n - out.n_pos;
-        starts[2] = n;
-        T *to_neg = to, *to_pos = to + starts[1];
-        for (std::size_t i = 0; i < n; ++i) *(labels[i] > 0 ? to_pos : to_neg)++ = scores[i];
-    } else {
-        const Dealer<T> dealer(scores, n, depth);
-        Scratch<std::uint16_t> places(n);
-        std::uint16_t* place = places.data();
-        std::size_t* count = starts.data() + 1;
-        dealer.each_bucket(scores, n, [=](std::size_t i, std::uint16_t b) {
-            place[i] = static_cast<std::uint16_t>(2 * b + (labels[i] > 0));
-            ++count[place[i]];
-        });
-        for (std::size_t b = 0; b < 2 * buckets; ++b) starts[b + 1] += starts[b];
-        std::vector<std::size_t> at(starts.begin(), starts.end() - 1);
-        for (std::size_t i = 0; i < n; ++i) to[at[place[i]]++] = scores[i];
-    }
-    out.n_pos = out.n_neg = 0;
+    for (std::size_t i = 0; i < n; ++i) out.n_pos += labels[i] > 0;
+    out.n_neg = n - out.n_pos;
     CellWins<T> wins;
-    for (std::size_t b = 0; b < buckets; ++b) {
-        const std::size_t neg = starts[2 * b], pos = starts[2 * b + 1], end = starts[2 * b + 2];
-        out.twice += 2 * (end - pos) * out.n_neg + wins(to + pos, end - pos, to + neg, pos - neg);
-        out.n_neg += pos - neg;
-        out.n_pos += end - pos;
+    const std::size_t few = std::min(out.n_pos, out.n_neg);
+    if (few < (1u << 16) && few < n / 8) {  // few enough for the cache: the other class need not be moved
+        const bool positive = few == out.n_pos;
+        std::vector<T> small(few + 1);
+        T* to = small.data();
+        for (std::size_t i = 0; i < n; ++i) {
+            *to = scores[i];
+            to += (labels[i] > 0) == positive;
+        }
+        if (wins.against_rows(small.data(), few, positive, labels, scores, n, out.twice)) return out;
+    }
+    int depth = 0;
+    while (depth < Dealer<T>::max_depth && (n >> depth) > 16384) ++depth;
+    const std::size_t buckets = std::size_t{1} << depth;
+    Piles<T> piles(2 * buckets, n);  // of bucket b: its negatives, then its positives
+    if (depth == 0) {
+        for (std::size_t i = 0; i < n; ++i) piles.put(labels[i] > 0, scores[i]);
+    } else {
+        Dealer<T>(scores, n, depth).each_bucket(scores, n, [&](std::size_t i, std::uint16_t b) {
+            piles.put(2 * static_cast<std::size_t>(b) + (labels[i] > 0), scores[i]);
+        });
+    }
+    std::vector<T> pos, neg;
+    for (std::size_t b = 0, below = 0; b < buckets; ++b) {
+        piles.collect(2 * b, neg);
+        piles.collect(2 * b + 1, pos);
+        out.twice += 2 * static_cast<std::uint64_t>(pos.size()) * below;
+        out.twice += wins(pos.data(), pos.size(), neg.data(), neg.size());
+        below += neg.size();
     }
     return out;
 }

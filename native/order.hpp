@@ -124,13 +124,13 @@ class ScoreSort {
     template <class Act>
     void each_position(const double* scores, std::size_t n, Act act) const {
         const double least = least_, scale = scale_;  // local: a store of a score cannot change them
+        const std::size_t whole = n - n % lot;
         std::int32_t position[lot];
-        std::size_t i = 0;
-        for (; i + lot <= n; i += lot) {
+        for (std::size_t i = 0; i < whole; i += lot) {
             for (std::size_t k = 0; k < lot; ++k) position[k] = static_cast<std::int32_t>((scores[i + k] - least) * scale);
             for (std::size_t k = 0; k < lot; ++k) act(static_cast<std::uint32_t>(position[k]), scores[i + k]);
         }
-        for (; i < n; ++i) act(static_cast<std::uint32_t>((scores[i] - least) * scale), scores[i]);
+        for (std::size_t i = whole; i < n; ++i) act(static_cast<std::uint32_t>((scores[i] - least) * scale), scores[i]);
     }
 
     // Insertion sort; gives up, with the scores permuted, after so many moves.

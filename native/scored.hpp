@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace rarestream {
 
@@ -20,11 +21,14 @@ template <class Score>
 RowSurvey survey_scored(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n) {
     const auto odd_label = [](std::int8_t y) { return y > 1 || y < -1; };
     const auto odd_importance = [](double h) { return !(h >= 0 && h <= std::numeric_limits<double>::max()); };
-    // Whole passes without a way out are what the compiler turns into vector code; the row is looked up if needed.
-    bool odd = false, zero = false, minus = false;
-    for (std::size_t i = 0; i < n; ++i) odd |= odd_label(labels[i]);
-    for (std::size_t i = 0; i < n; ++i) zero |= labels[i] == 0;
-    for (std::size_t i = 0; i < n; ++i) minus |= labels[i] == -1;
+    // Passes without a way out, with flags as wide as what they look at, are what the compiler turns into vector
+    // code; the row is looked up only if there is one.
+    std::int8_t odd = 0, zero = 0, minus = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        odd = static_cast<std::int8_t>(odd | -odd_label(labels[i]));
+        zero = static_cast<std::int8_t>(zero | -(labels[i] == 0));
+        minus = static_cast<std::int8_t>(minus | -(labels[i] == -1));
+    }
     const auto first = [n](RowFault fault, auto broken) {
         std::size_t i = 0;
         while (i < n && !broken(i)) ++i;
@@ -32,11 +36,13 @@ RowSurvey survey_scored(const std::int8_t* labels, const Score* scores, const do
     };
     if (odd) return first(RowFault::label, [&](std::size_t i) { return odd_label(labels[i]); });
     if (zero && minus) return first(RowFault::mixed_labels, [&](std::size_t i) { return labels[i] == 0; });
-    for (std::size_t i = 0; i < n; ++i) odd |= scores[i] != scores[i];
-    if (odd) return first(RowFault::score, [&](std::size_t i) { return scores[i] != scores[i]; });
+    std::conditional_t<sizeof(Score) == 8, std::int64_t, std::int32_t> nan = 0;
+    for (std::size_t i = 0; i < n; ++i) nan |= -(scores[i] != scores[i]);
+    if (nan) return first(RowFault::score, [&](std::size_t i) { return scores[i] != scores[i]; });
     if (!importances) return {};
-    for (std::size_t i = 0; i < n; ++i) odd |= odd_importance(importances[i]);
-    if (odd) return first(RowFault::importance, [&](std::size_t i) { return odd_importance(importances[i]); });
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < n; ++i) wrong |= -odd_importance(importances[i]);
+    if (wrong) return first(RowFault::importance, [&](std::size_t i) { return odd_importance(importances[i]); });
     return {};
 }
 

@@ -14,8 +14,8 @@ namespace rarestream {
 struct Sum {
     double value = 0, rest = 0;
     void add(double x) {
-        const double next = value + x;
-        rest += std::fabs(value) >= std::fabs(x) ? (value - next) + x : (x - next) + value;
+        const double next = value + x, part = next - value;
+        rest += (value - (next - part)) + (x - part);
         value = next;
     }
     double total() const { return value + rest; }
@@ -94,6 +94,10 @@ class RankSketch {
         std::vector<std::size_t> ends;
         raw_points(out);
         ends.push_back(out.size());
+        std::size_t size = used_;
+        for (const auto& runs : levels_)
+            for (const Run& run : runs) size += run.scores.size();
+        out.reserve(size);
         for (std::size_t l = 0; l < levels_.size(); ++l)
             for (const Run& run : levels_[l]) {
                 for (std::size_t i = 0; i < run.scores.size(); ++i)
@@ -303,6 +307,7 @@ inline RankSketch RankSketch::thaw(const FrozenRanks& in) {
     out.too_high_ = in.sums[3];
 
     std::size_t at = 0, weight_at = 0;
+    double rows = 0;
     Sum total;
     for (std::size_t r = 0; r < in.runs.size(); r += 3) {
         const std::int64_t level = in.runs[r], size = in.runs[r + 1], weighted = in.runs[r + 2];
@@ -338,8 +343,12 @@ inline RankSketch RankSketch::thaw(const FrozenRanks& in) {
         }
         at += n;
         weight_at += weighted ? n : 0;
+        rows += level == 0 ? static_cast<double>(n) : std::ldexp(static_cast<double>(raw_size), 3 * static_cast<int>(level - 1));
     }
     require(at == in.scores.size() && weight_at == in.weights.size(), "a sketch holds points that belong to no run");
+    require(in.counts[0] <= std::int64_t{1} << 62 && in.counts[1] <= std::int64_t{1} << 61 &&
+                static_cast<double>(out.rows()) == rows && (out.others_ == 0) == (out.other_weight_ == 0),
+            "rows of a sketch do not add up");
     require(std::fabs(total.total() - out.weight()) <= 1e-6 * out.weight(), "weights of a sketch do not add up");
     require(out.too_low_ <= out.weight() && out.too_high_ <= out.weight(), "error of a sketch exceeds its weight");
     return out;

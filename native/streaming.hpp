@@ -16,12 +16,12 @@ void sweep(const std::vector<Point>& pos, const std::vector<Point>& neg, Act act
     Sum pos_below, neg_below;
     for (std::size_t i = 0, j = 0; i < pos.size() || j < neg.size();) {
         const double score = j == neg.size() || (i < pos.size() && pos[i].score < neg[j].score) ? pos[i].score : neg[j].score;
-        Sum p, q;
-        for (; i < pos.size() && pos[i].score == score; ++i) p.add(pos[i].weight);
-        for (; j < neg.size() && neg[j].score == score; ++j) q.add(neg[j].weight);
-        act(p.total(), q.total(), pos_below.total(), neg_below.total());
-        pos_below.add(p.total());
-        neg_below.add(q.total());
+        double p = 0, q = 0;
+        for (; i < pos.size() && pos[i].score == score; ++i) p += pos[i].weight;
+        for (; j < neg.size() && neg[j].score == score; ++j) q += neg[j].weight;
+        act(p, q, pos_below.total(), neg_below.total());
+        pos_below.add(p);
+        neg_below.add(q);
     }
 }
 
@@ -34,16 +34,17 @@ inline Placed place(const std::vector<Point>& pos, const std::vector<Point>& neg
         all_neg.add(q);
     });
     Placed out;
-    out.auc = wins.total() / (all_pos.total() * all_neg.total());
+    const double whole_pos = all_pos.total(), whole_neg = all_neg.total();
+    out.auc = wins.total() / (whole_pos * whole_neg);
     Sum spread_pos, spread_neg;  // a second sweep: a difference of squares would lose what is small
     sweep(pos, neg, [&](double p, double q, double pos_below, double neg_below) {
-        const double at_pos = (neg_below + q / 2) / all_neg.total() - out.auc;
-        const double at_neg = 1 - (pos_below + p / 2) / all_pos.total() - out.auc;
+        const double at_pos = (neg_below + q / 2) / whole_neg - out.auc;
+        const double at_neg = 1 - (pos_below + p / 2) / whole_pos - out.auc;
         spread_pos.add(p * at_pos * at_pos);
         spread_neg.add(q * at_neg * at_neg);
     });
-    out.spread_pos = spread_pos.total() / all_pos.total();
-    out.spread_neg = spread_neg.total() / all_neg.total();
+    out.spread_pos = spread_pos.total() / whole_pos;
+    out.spread_neg = spread_neg.total() / whole_neg;
     return out;
 }
 

@@ -29,7 +29,7 @@ def recall_at_fpr(
     if not ((wanted >= 0) & (wanted <= 1)).all():
         raise DataError(f"recall_at_fpr: rates lie between 0 and 1, got {wanted}.")
     found, false = _native.tally_scores(*surveyed("recall_at_fpr", labels, scores, importances))
-    recall = np.concatenate([[0.0], np.cumsum(found) / found.sum()])
-    rate = np.concatenate([[0.0], np.cumsum(false) / false.sum()])
+    recall, rate = (np.concatenate([[0.0], np.cumsum(part)]) for part in (found, false))
+    recall, rate = recall / recall[-1], rate / rate[-1]
     reached: NDArray[np.float64] = recall[np.searchsorted(rate, wanted, side="right") - 1]
     return reached

@@ -121,8 +121,8 @@ def interval(placed: Placements, level: float, bound: float = 0.0) -> Estimate:
 
 
 def welch(placed: Placements) -> tuple[float, float]:
-    """DeLong's variance and its degrees of freedom; zero when a class counts as one row only."""
-    if min(placed.n_pos, placed.n_neg) < 1 + 1e-9:
+    """DeLong's variance and its degrees of freedom; zero when a class counts as less than two rows."""
+    if min(placed.n_pos, placed.n_neg) < 2:
         return 0.0, math.inf
     pos = placed.spread_pos / (placed.n_pos - 1)
     neg = placed.spread_neg / (placed.n_neg - 1)

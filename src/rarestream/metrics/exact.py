@@ -56,9 +56,9 @@ def auc_difference(
     importances: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Difference:
-    """AUC of `scores_a` less that of `scores_b` on the same rows, with interval and `.p_value` (DeLong, paired).
+    """AUC of `scores_a` less that of `scores_b` on the same rows, with `.p_value` too (DeLong, paired).
 
-    With a single row in a class, or rows that all differ alike, the data cannot tell how sure the
+    With less than two rows in a class, or rows that all differ alike, the data cannot tell how sure the
     difference is: the interval is then [-1, 1] and the p-value nan.
     """
     checked_level(level)

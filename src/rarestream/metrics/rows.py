@@ -78,6 +78,8 @@ def _vector(where: str, what: str, given: ArrayLike) -> NDArray[Any]:
     array = np.asarray(given)
     if array.ndim != 1:
         raise DataError(f"{where}: {what} must be one-dimensional, got shape {array.shape}.")
+    if array.dtype.kind == "c":
+        raise DataError(f"{where}: {what} must be numbers that have an order, got dtype {array.dtype}.")
     if array.dtype.kind not in "biuf":
         try:
             array = array.astype(np.float64)
