@@ -147,6 +147,8 @@ private:
         for (Step step = Step::next; step == Step::next;) {
             at = quick_(at, run_);
             if (*at == '\n') break;
+            at = some_pairs(at, run_, 8);  // what AVX2 left may be a longer number only
+            if (*at == '\n') break;
             const char* const stop = separator(at);
             if (*stop == ':') {
                 step = careful_pair(at, stop);
