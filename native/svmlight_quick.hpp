@@ -1,7 +1,7 @@
-// The pairs nearly every file is made of, and nothing else:  index ':' value ' '  with an index of one to seven digits and a
-// value without exponent. The portable way takes any such value; the AVX2 way takes d and d.ffff of up to sixteen decimals and
-// leaves the others to the portable one. Both give the number nearest to the text: they compute a whole number exactly and
-// round once, in the division; what is too long for that goes to from_chars.
+// The pairs nearly every file is made of, and nothing else:  index ':' value ' '  with an index of one to seven digits
+// and a value without exponent. The portable way takes any such value; the AVX2 way takes d and d.ffff of up to sixteen
+// decimals and leaves the others to the portable one. Both give the number nearest to the text: they compute a whole
+// number exactly and round once, in the division; what is too long for that goes to from_chars.
 #pragma once
 
 #include <charconv>
@@ -52,9 +52,9 @@ struct Run {
     }
 };
 
-// Takes pairs from `at` while they are ordinary and one blank follows; returns where the first other thing stands, a blank
-// or newline included. Up to 64 bytes past the line are read. An index 0 in a file that counts from 1 comes out as -1: it is
-// noticed at the end of the row, because -1 is never above the index before it.
+// Takes pairs from `at` while they are ordinary and one blank follows; returns where the first other thing stands, a
+// blank or newline included. Up to 64 bytes past the line are read. An index 0 in a file that counts from 1 comes out
+// as -1: it is noticed at the end of the row, because -1 is never above the index before it.
 using QuickPairs = const char* (*)(const char* at, Run& run);
 
 // digits [. digits] from `s`, which is moved past them; false if it is something else, or too long to be sure of.
@@ -152,7 +152,7 @@ RARESTREAM_AVX2 inline unsigned next_bit(std::uint64_t& mask) {
     return static_cast<unsigned>(found);
 }
 
-// Eight digits in each half of v to a number, less `less`, in each half of the result; false if some byte is not 0 to 9.
+// Eight digits in each half of v to a number, less `less`, in each half of the result; false if some byte is no digit.
 RARESTREAM_AVX2 inline bool twice_eight_digits(__m128i v, std::int32_t less, std::uint64_t& both) {
     const __m128i nine = _mm_set1_epi8(9);
     const __m128i beyond = _mm_subs_epu8(v, nine);
@@ -199,7 +199,7 @@ RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned 
     return true;
 }
 
-// Two pairs whose values have one digit each, as in 17:1 205:1, side by side. `c` and `s` are where colons and ends stand.
+// Two pairs whose values have one digit each, as in 17:1 205:1, side by side: colons stand at c and c2, ends at s and s2.
 RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigned s, unsigned c2, unsigned s2,
                                              float* value, std::int32_t first, std::uint64_t& both) {
     const unsigned k = c2 - s - 1;
