@@ -17,6 +17,19 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> array(const std::vector<T>& items) {
     return owned(std::move(copy), items.size());
 }
 
+// A NumPy array that gives its memory back to the pool.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> numpy(PooledArray<T> data, std::size_t size) {
+    T* raw = data.release();
+    nb::capsule owner(raw, [](void* p) noexcept { Pool::shared().give(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(raw, {size}, owner);
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> pooled_array(std::size_t size) {
+    return numpy(pooled<T>(size), size);
+}
+
 svmlight::Isa isa_named(const std::string& name) {
     if (name.empty()) return svmlight::best_isa();
     if (name == "portable") return svmlight::Isa::portable;
@@ -43,7 +56,7 @@ nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_requ
     }
     const std::size_t nonzeros = static_cast<std::size_t>(rows.indptr.back());
     return nb::make_tuple(
-        array(rows.indptr), owned(std::move(rows.indices), nonzeros), owned(std::move(rows.values), nonzeros), rows.width,
+        array(rows.indptr), numpy(std::move(rows.indices), nonzeros), numpy(std::move(rows.values), nonzeros), rows.width,
         array(rows.labels), rows.importances.empty() ? nb::object(nb::none()) : nb::cast(array(rows.importances)),
         rows.tags.empty() ? nb::object(nb::none()) : nb::cast(array(rows.tags)), array(rows.lines),
         array(rows.columns), rows.lines_read, bad);
@@ -52,6 +65,8 @@ nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_requ
 }  // namespace
 
 void bind_svmlight(nb::module_& m) {
+    m.def("pooled_int32", &pooled_array<std::int32_t>, nb::arg("size"));
+    m.def("pooled_float32", &pooled_array<float>, nb::arg("size"));
     m.def("parse_svmlight", &parse_svmlight, nb::arg("text"), nb::arg("first_index") = 1,
           nb::arg("label_required") = true, nb::arg("stop_after") = 1, nb::arg("isa") = "");
 }

@@ -1,19 +1,20 @@
 // svmlight text to rows:  label [qid:N] [cost:W] index:value ...  # comment
 //
-// A chunk of whole lines becomes arrays; a line that breaks a rule becomes a BadRow and leaves nothing in them. Ordinary
-// pairs are taken by svmlight_quick.hpp; whatever it stops at (a long number, qid, a comment, a fault) is read here, with care.
+// A chunk of whole lines becomes arrays; a line that breaks a rule becomes a BadRow and leaves nothing in them.
+// Ordinary pairs are taken by svmlight_quick.hpp; whatever it stops at (an exponent, qid, a comment, a fault) is read
+// here, with care.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "csr.hpp"
+#include "pool.hpp"
 #include "svmlight_number.hpp"
 #include "svmlight_quick.hpp"
 
@@ -50,8 +51,8 @@ struct Options {
 };
 
 struct Rows {
-    std::unique_ptr<std::int32_t[]> indices;
-    std::unique_ptr<float[]> values;
+    PooledArray<std::int32_t> indices;
+    PooledArray<float> values;
     std::vector<std::int64_t> indptr{0};
     std::vector<double> labels;
     std::vector<std::int64_t> lines;    // of each row, from 1
@@ -69,8 +70,8 @@ public:
 
     void parse(const char* text, std::size_t size) {
         // A pair and what follows it take four bytes at least.
-        rows_.indices.reset(new std::int32_t[size / 4 + 2]);
-        rows_.values.reset(new float[size / 4 + 2]);
+        rows_.indices = pooled<std::int32_t>(size / 4 + 2);
+        rows_.values = pooled<float>(size / 4 + 2);
         for (auto* vector : {&rows_.indptr, &rows_.lines}) vector->reserve(size / 64 + 2);
         rows_.labels.reserve(size / 64 + 2);
         rows_.columns.reserve(size / 64 + 2);
@@ -146,6 +147,8 @@ private:
         run_ = {rows_.indices.get() + filled_, rows_.values.get() + filled_, options_.first_index, -1, true};
         for (Step step = Step::next; step == Step::next;) {
             at = quick_(at, run_);
+            if (*at == '\n') break;
+            at = some_pairs(at, run_, 8);  // what AVX2 left may be a longer number only
             if (*at == '\n') break;
             const char* const stop = separator(at);
             if (*stop == ':') {

@@ -41,8 +41,8 @@ inline std::uint32_t eight_digits(std::uint64_t x) {
         ((x & pairs) * (100 + (1000000ull << 32)) + ((x >> 16) & pairs) * (1 + (10000ull << 32))) >> 32);
 }
 
-// Only the first n digits (1 to 8): as they are read, and followed by zeros.
-inline std::uint64_t aligned_right(std::uint64_t digits, unsigned n) { return digits << (64 - 8 * n); }
-inline std::uint64_t aligned_left(std::uint64_t digits, unsigned n) { return digits & (~0ull >> (64 - 8 * n)); }
+// Only the first n digits (1 to 8): as they are read, and followed by zeros. With n = 0 the result means nothing.
+inline std::uint64_t aligned_right(std::uint64_t digits, unsigned n) { return digits << ((64 - 8 * n) & 63); }
+inline std::uint64_t aligned_left(std::uint64_t digits, unsigned n) { return digits & (~0ull >> ((64 - 8 * n) & 63)); }
 
 }  // namespace rarestream::svmlight

@@ -1,11 +1,14 @@
-// The pairs nearly every file is made of, and nothing else:  index ':' value ' '  with an index of one to seven digits and a
-// value d or d.ffff of up to eight decimals, with or without a minus. Both ways give the same numbers, because both
-// compute a whole number exactly and round once, in the division.
+// The pairs nearly every file is made of, and nothing else:  index ':' value ' '  with an index of one to seven digits
+// and a value without exponent. The portable way takes any such value; the AVX2 way takes d and d.ffff of up to sixteen
+// decimals and leaves the others to the portable one. Both give the number nearest to the text: they compute a whole
+// number exactly and round once, in the division; what is too long for that goes to from_chars.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 #include "svmlight_digits.hpp"
 
@@ -39,20 +42,56 @@ struct Run {
     std::int32_t first;          // 0 or 1: what the file counts from
     std::int32_t previous = -1;  // the last index
     bool ascending = true;
+
+    // A pair whose value is already in place.
+    void add(std::int32_t j) {
+        *index++ = j;
+        ++value;
+        ascending &= j > previous;
+        previous = j;
+    }
 };
 
-// Takes pairs from `at` while they are ordinary and one blank follows; returns where the first other thing stands, a blank
-// or newline included. Up to 64 bytes past the line are read. An index 0 in a file that counts from 1 comes out as -1: it is
-// noticed at the end of the row, because -1 is never above the index before it.
+// Takes pairs from `at` while they are ordinary and one blank follows; returns where the first other thing stands, a
+// blank or newline included. Up to 64 bytes past the line are read. An index 0 in a file that counts from 1 comes out
+// as -1: it is noticed at the end of the row, because -1 is never above the index before it.
 using QuickPairs = const char* (*)(const char* at, Run& run);
 
-inline const char* quick_pairs_portable(const char* at, Run& run) {
-    std::int32_t* index = run.index;
-    float* value = run.value;
-    std::int32_t previous = run.previous;
-    const std::int32_t first = run.first;
-    bool ascending = run.ascending;
-    for (;;) {
+// digits [. digits] from `s`, which is moved past them; false if it is something else, or too long to be sure of.
+inline bool plain_value(const char*& s, double& value) {
+    static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12,
+                                        1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24};
+    static constexpr std::uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    const char* const begin = s;
+    const std::uint64_t before = load_digits(s);
+    unsigned n = leading_digits(before), decimals = 0;
+    if (n == 0) return false;
+    std::uint64_t mantissa = eight_digits(aligned_right(before, n));
+    s += n;
+    if (*s == '.') {
+        ++s;
+        do {
+            const std::uint64_t after = load_digits(s);
+            n = leading_digits(after);
+            if (n == 0) break;
+            // Twenty digits may not fit; 10^11 * 10^8 does.
+            if (mantissa >= 100000000000ull) return false;
+            mantissa = mantissa * tens[n] + eight_digits(aligned_right(after, n));
+            decimals += n;
+            s += n;
+        } while (n == 8 && decimals < 24);
+    }
+    if (static_cast<unsigned char>(*s) > ' ') return false;
+    if (mantissa <= (1ull << 53) && decimals <= 22) {
+        value = static_cast<double>(static_cast<std::int64_t>(mantissa)) / powers[decimals];
+        return true;
+    }
+    return std::from_chars(begin, s, value).ec == std::errc();
+}
+
+inline const char* some_pairs(const char* at, Run& row, std::ptrdiff_t most) {
+    Run run = row;  // in registers
+    for (; most; --most) {
         const std::uint64_t key = load_digits(at);
         const unsigned k = leading_digits(key);
         if (k - 1 > 6 || at[k] != ':') break;
@@ -60,31 +99,31 @@ inline const char* quick_pairs_portable(const char* at, Run& run) {
         const bool minus = *s == '-';
         s += minus;
         const unsigned digit = static_cast<unsigned char>(*s ^ '0');
-        if (digit > 9) break;
         double number = digit;
-        if (s[1] == '.') {
+        bool known = digit <= 9;
+        const char* stop = s + 1;
+        if (*stop == '.') {
             const std::uint64_t decimals = load_digits(s + 2);
             const unsigned n = leading_digits(decimals);
-            if (n == 0) break;
             number = static_cast<double>(digit * 100000000u + eight_digits(aligned_left(decimals, n))) / 1e8;
-            s += n + 1;
+            stop += n + 1;
+            known &= n > 0;
         }
-        ++s;
-        if (static_cast<unsigned char>(*s) > ' ') break;
-        const std::int32_t j = static_cast<std::int32_t>(eight_digits(aligned_right(key, k))) - first;
-        *index++ = j;
-        *value++ = static_cast<float>(minus ? -number : number);
-        ascending &= j > previous;
-        previous = j;
-        at = s + 1;
-        if (*s != ' ') {
-            at = s;
-            break;
+        if (!known || static_cast<unsigned char>(*stop) > ' ') {
+            if (!plain_value(s, number)) break;
+            stop = s;
         }
+        *run.value = static_cast<float>(minus ? -number : number);
+        run.add(static_cast<std::int32_t>(eight_digits(aligned_right(key, k))) - run.first);
+        at = stop;
+        if (*at != ' ') break;
+        ++at;
     }
-    run = {index, value, first, previous, ascending};
+    row = run;
     return at;
 }
+
+inline const char* quick_pairs_portable(const char* at, Run& run) { return some_pairs(at, run, PTRDIFF_MAX); }
 
 #if defined(__x86_64__)
 #define RARESTREAM_AVX2 __attribute__((target("avx2,bmi,bmi2")))
@@ -102,20 +141,32 @@ RARESTREAM_AVX2 inline std::uint64_t separators(const char* p) {
            static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(y))) << 32;
 }
 
-// Eight digits in each half of v to a number in each half of the result; false if some byte is not 0 to 9.
-RARESTREAM_AVX2 inline bool twice_eight_digits(__m128i v, std::uint64_t& both) {
+RARESTREAM_AVX2 inline __m128i two_words(std::uint64_t low, std::uint64_t high) {
+    return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+}
+
+// The lowest bit of the mask, which loses it; 64 if there is none.
+RARESTREAM_AVX2 inline unsigned next_bit(std::uint64_t& mask) {
+    const std::uint64_t found = _tzcnt_u64(mask);
+    mask = _blsr_u64(mask);
+    return static_cast<unsigned>(found);
+}
+
+// Eight digits in each half of v to a number, less `less`, in each half of the result; false if some byte is no digit.
+RARESTREAM_AVX2 inline bool twice_eight_digits(__m128i v, std::int32_t less, std::uint64_t& both) {
     const __m128i nine = _mm_set1_epi8(9);
     const __m128i beyond = _mm_subs_epu8(v, nine);
     const __m128i tens = _mm_maddubs_epi16(v, _mm_set1_epi16(10 | 1 << 8));
     const __m128i hundreds = _mm_madd_epi16(tens, _mm_set1_epi32(100 | 1 << 16));
     const __m128i packed = _mm_packus_epi32(hundreds, hundreds);
-    both = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_madd_epi16(packed, _mm_set1_epi32(10000 | 1 << 16))));
+    const __m128i numbers = _mm_madd_epi16(packed, _mm_set1_epi32(10000 | 1 << 16));
+    both = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_sub_epi32(numbers, _mm_set1_epi32(less))));
     return _mm_testz_si128(beyond, beyond);
 }
 
 // The pair at `at` whose colon and end stand `colon` and `stop` bytes on.
-RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned stop, std::uint32_t& index,
-                                       float& value) {
+RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned stop, float& value,
+                                       std::uint32_t& index) {
     const char* s = at + colon + 1;
     const bool minus = *s == '-';
     s += minus;
@@ -123,60 +174,76 @@ RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned 
     if (colon - 1 > 6 || at[colon] != ':' || digit > 9) return false;
     const std::uint64_t key = aligned_right(load_digits(at), colon);
     double number = digit;
+    std::uint64_t both;
     if (n == 1) {
         if (beyond_nine(key)) return false;
         index = eight_digits(key);
-    } else {
-        if (s[1] != '.' || n - 3 > 7) return false;
+    } else if (s[1] != '.') {
+        return false;
+    } else if (n - 3 <= 7) {
         const std::uint64_t decimals = aligned_left(load_digits(s + 2), n - 2);
-        std::uint64_t both;
-        if (!twice_eight_digits(_mm_set_epi64x(static_cast<long long>(decimals), static_cast<long long>(key)), both)) {
-            return false;
-        }
+        if (!twice_eight_digits(two_words(key, decimals), 0, both)) return false;
         index = static_cast<std::uint32_t>(both);
         number = static_cast<double>(static_cast<std::int64_t>(digit * 100000000u + (both >> 32))) / 1e8;
+    } else if (n - 11 <= 7) {
+        const std::uint64_t more = aligned_left(load_digits(s + 10), n - 10);
+        if (beyond_nine(key) || !twice_eight_digits(two_words(load_digits(s + 2), more), 0, both)) return false;
+        index = eight_digits(key);
+        const std::uint64_t mantissa = digit * 10000000000000000ull + (both & 0xffffffffu) * 100000000u + (both >> 32);
+        if (mantissa > (1ull << 53)) return false;
+        number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / 1e16;
+    } else {
+        return false;
     }
     value = static_cast<float>(minus ? -number : number);
     return true;
 }
 
-RARESTREAM_AVX2 inline const char* quick_pairs_avx2(const char* at, Run& run) {
-    std::int32_t* index = run.index;
-    float* value = run.value;
-    std::int32_t previous = run.previous;
-    const std::int32_t first = run.first;
-    bool ascending = run.ascending;
+// Two pairs whose values have one digit each, as in 17:1 205:1, side by side: colons stand at c and c2, ends at s and s2.
+RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigned s, unsigned c2, unsigned s2,
+                                             float* value, std::int32_t first, std::uint64_t& both) {
+    const unsigned k = c2 - s - 1;
+    const unsigned x = static_cast<unsigned char>(at[c + 1] ^ '0'), y = static_cast<unsigned char>(at[c2 + 1] ^ '0');
+    if (c - 1 > 6 || k - 1 > 6 || at[c] != ':' || at[s] != ' ' || at[c2] != ':' || at[s2] == ':' || x > 9 || y > 9) {
+        return false;
+    }
+    const std::uint64_t low = aligned_right(load_digits(at), c), high = aligned_right(load_digits(at + s + 1), k);
+    if (!twice_eight_digits(two_words(low, high), first, both)) {
+        return false;
+    }
+    value[0] = static_cast<float>(static_cast<int>(x));
+    value[1] = static_cast<float>(static_cast<int>(y));
+    return true;
+}
+
+RARESTREAM_AVX2 inline const char* quick_pairs_avx2(const char* at, Run& row) {
+    Run run = row;  // in registers
     for (;;) {
         // Two pairs from one look at 64 bytes: taking as many as there are would end on a branch guessed wrong.
         std::uint64_t mask = separators(at);
-        unsigned done = 0;
+        const unsigned c = next_bit(mask), s = next_bit(mask), c2 = next_bit(mask), s2 = next_bit(mask);
+        std::uint64_t both;
         std::uint32_t whole;
-        bool more = false;
-        for (int pair = 0; pair < 2; ++pair) {
-            const unsigned colon = static_cast<unsigned>(_tzcnt_u64(mask));
-            mask = _blsr_u64(mask);
-            const unsigned stop = static_cast<unsigned>(_tzcnt_u64(mask));
-            mask = _blsr_u64(mask);
-            if (stop == 64) {
-                more = pair == 1;  // the second is cut off: look again from its start
-                break;
-            }
-            more = at[stop] != ':' && quick_pair(at + done, colon - done, stop - done, whole, *value);
-            if (!more) break;
-            const std::int32_t j = static_cast<std::int32_t>(whole) - first;
-            *index++ = j;
-            ++value;
-            ascending &= j > previous;
-            previous = j;
-            done = stop;
-            more = at[stop] == ' ';
-            if (!more) break;
-            ++done;
+        if (s == c + 2 && s2 == c2 + 2 && two_of_one_digit(at, c, s, c2, s2, run.value, run.first, both)) {
+            run.add(static_cast<std::int32_t>(both));
+            run.add(static_cast<std::int32_t>(both >> 32));
+            at += s2;
+        } else {
+            if (s == 64 || at[s] == ':' || !quick_pair(at, c, s, *run.value, whole)) break;
+            run.add(static_cast<std::int32_t>(whole) - run.first);
+            at += s;
+            if (*at != ' ') break;
+            ++at;
+            if (s2 == 64) continue;  // the second is cut off: look again from its start
+            const unsigned done = s + 1;
+            if (at[s2 - done] == ':' || !quick_pair(at, c2 - done, s2 - done, *run.value, whole)) break;
+            run.add(static_cast<std::int32_t>(whole) - run.first);
+            at += s2 - done;
         }
-        at += done;
-        if (!more) break;
+        if (*at != ' ') break;
+        ++at;
     }
-    run = {index, value, first, previous, ascending};
+    row = run;
     return at;
 }
 #endif

@@ -5,9 +5,7 @@ The suffix names the method; where it does not, the first bytes do.
 
 from __future__ import annotations
 
-import bz2
 import importlib
-import lzma
 import zlib
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -105,11 +103,27 @@ def _zstd() -> Callable[[], _Inflate]:
     return lambda: _Zstandard(package)
 
 
-# Suffix, first bytes, the decompressor of one member, and what people call the method.
-METHODS: dict[str, tuple[bytes, Callable[[], Callable[[], Any]], str]] = {
-    ".gz": (b"\x1f\x8b", lambda: _Zlib, "gzip"),
-    ".bz2": (b"BZh", lambda: bz2.BZ2Decompressor, "bzip2"),
-    ".xz": (b"\xfd7zXZ\x00", lambda: lambda: lzma.LZMADecompressor(memlimit=DICTIONARY), "xz"),
+def _gzip() -> Callable[[], _Inflate]:
+    return _Zlib
+
+
+def _bzip2() -> Callable[[], _Inflate]:
+    import bz2
+
+    return bz2.BZ2Decompressor
+
+
+def _xz() -> Callable[[], _Inflate]:
+    import lzma
+
+    return lambda: lzma.LZMADecompressor(memlimit=DICTIONARY)
+
+
+# By suffix: the first bytes, the decompressor of one member (found when needed), and the name of the method.
+METHODS: dict[str, tuple[bytes, Callable[[], Callable[[], _Inflate]], str]] = {
+    ".gz": (b"\x1f\x8b", _gzip, "gzip"),
+    ".bz2": (b"BZh", _bzip2, "bzip2"),
+    ".xz": (b"\xfd7zXZ\x00", _xz, "xz"),
     ".zst": (b"\x28\xb5\x2f\xfd", _zstd, "zstd"),
 }
 
@@ -141,10 +155,8 @@ class Decompressed:
                     raise self._damaged("ends in the middle", "It was cut short on the way")
             try:
                 self._text = memoryview(self._member.decompress(data, OUTPUT))
-            except (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError) as error:
-                raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
-            except Exception as error:
-                if type(error).__name__ != "ZstdError":
+            except Exception as error:  # each method has its own class for it
+                if isinstance(error, MemoryError):
                     raise
                 raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
             if self._member.eof:

@@ -6,12 +6,14 @@ Where the pieces were cut leaves no trace in the Blocks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.blocks import Block, Importances, concatenate
+from rarestream import _native
+from rarestream.blocks import Block
 from rarestream.errors import DataError
 
 NO_TAG = -1  # in a numeric field of tags, a row that has none
@@ -62,17 +64,28 @@ def joined(pieces: list[Block]) -> Block:
 
 def merged(pieces: list[Block]) -> Block:
     """The pieces as one piece; a field that only some have is filled up in the others."""
-    importances = any(piece.importances is not None for piece in pieces)
-    tags = any(piece.tags is not None for piece in pieces)
-    return concatenate([_filled(piece, importances, tags) for piece in pieces])
+    if len(pieces) == 1:
+        return pieces[0]
+    rows = [len(piece) for piece in pieces]
+    nonzeros = [piece.nonzeros for piece in pieces]
+    starts = [np.zeros(1, np.int64)]
+    for piece, before in zip(pieces, accumulate(nonzeros, initial=0), strict=False):
+        starts.append(piece.indptr[1:] + before)
+    return Block(
+        np.concatenate(starts),
+        np.concatenate([piece.indices for piece in pieces], out=_native.pooled_int32(sum(nonzeros))),
+        np.concatenate([piece.values for piece in pieces], out=_native.pooled_float32(sum(nonzeros))),
+        max(piece.width for piece in pieces),
+        _filled([piece.labels for piece in pieces], rows, 0),
+        _filled([piece.importances for piece in pieces], rows, 1.0),
+        _filled([piece.tags for piece in pieces], rows, NO_TAG),
+    )
 
 
-def _filled(piece: Block, importances: bool, tags: bool) -> Block:
-    n = len(piece)
-    weight: Importances | None = piece.importances
-    if importances and weight is None:
-        weight = np.ones(n)
-    tag: NDArray[Any] | None = piece.tags
-    if tags and tag is None:
-        tag = np.full(n, NO_TAG, np.int64)
-    return Block(piece.indptr, piece.indices, piece.values, piece.width, piece.labels, weight, tag)
+def _filled(parts: list[NDArray[Any] | None], rows: list[int], default: float) -> NDArray[Any] | None:
+    dtype = next((part.dtype for part in parts if part is not None), None)
+    if dtype is None:
+        return None
+    return np.concatenate(
+        [np.full(n, default, dtype) if part is None else part for part, n in zip(parts, rows, strict=True)]
+    )

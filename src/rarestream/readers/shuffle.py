@@ -7,7 +7,6 @@ give the same order. No two rows have the same key, because the key is a bijecti
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from itertools import chain
@@ -66,6 +65,8 @@ def shuffled(
         if waiting:
             yield from _in_order(waiting, keys(seed, 0, rows))
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="rarestream-shuffle-") as folder:
         keyed = _keyed(chain(waiting, blocks), seed, total)
         waiting = []

@@ -172,10 +172,10 @@ def _from_name(name: str) -> list[Source]:
     if name == "-":
         return [Source("-", _unknown("-"), file=_stdin())]
     if not os.path.lexists(name) and glob.has_magic(name):
-        matches = sorted(glob.glob(name, recursive=True))
+        matches = [match for match in sorted(glob.glob(name, recursive=True)) if not os.path.isdir(match)]
         if not matches:
             raise DataError(f"{name}: no file matches. Check the pattern, and that the shell left it alone.")
-        return [_from_path(match) for match in matches if not os.path.isdir(match)]
+        return [_from_path(match) for match in matches]
     return [_from_path(name)]
 
 
