@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,6 +93,8 @@ def train(
     chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
     how = _how(place, model, chosen)
     stream = read(data, **how, max_bad_rows=max_bad_rows, threads=threads)
+    if (passes or place.passes) > 1 and stream.size is None:
+        raise typer.BadParameter("a pipe can be read once only; save it to a file first.", param_hint="'--passes'")
     run = Run(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
     terminal = sys.stderr.isatty()
     show = Progress(
@@ -105,15 +107,9 @@ def train(
     if place.known and not quiet:
         show.note(_where(place))
     kind = "scoring" if scoring_only else "resumable"
-    saved_at = 0
     with _stopped_by_signals(run):
-        for step in run:
-            show.step(step)
-            if save_every and run.rows - saved_at >= save_every:
-                model.save(target, kind)
-                saved_at = run.rows
-        show.close()
-        if run.rows or resume:
+        _learn(run, show, lambda: model.save(target, kind), save_every)
+        if run.rows or (resume and target != resume and not run.interrupted):
             model.save(target, kind)
     _warn(run, show)
     if json:
@@ -138,6 +134,28 @@ def train(
             failures.say("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         way_on = "A scoring-only model cannot go on." if scoring_only else f"Go on with: {again}"
         failures.say(f"interrupted; what was learned is in {target}. {way_on}", failures.INTERRUPTED)
+
+
+def _learn(run: Run, show: Progress, save: Callable[[], None], save_every: int | None) -> None:
+    from rarestream.errors import DataError
+
+    saved = 0
+    try:
+        show.start()
+        for step in run:
+            show.step(step)
+            if save_every and run.rows - saved >= save_every:
+                save()
+                saved = run.rows
+        show.close()
+    except DataError as error:
+        show.clear()
+        kept = f"The model file has the first {look.count(saved)} rows" if saved else "Nothing was saved"
+        skip = " To skip and count rows that break a rule: --max-bad-rows N." if run.stream.refused == 1 else ""
+        raise DataError(f"{error}\n{kept}.{skip}") from error
+    except BaseException:
+        show.clear()
+        raise
 
 
 def _target(output: Path | None, resume: Path | None) -> Path:
