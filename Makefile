@@ -17,6 +17,13 @@ lint: .venv/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# ARGS="--full" for all of it; see docs/benchmarks.md.
+bench: .venv/installed-bench
+	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+docs: .venv/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -33,5 +40,18 @@ lint: .venv/installed-test
 	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint]"
 	touch $@
 
+.venv/installed-bench: .venv/installed
+	$(BIN)/python -m pip install -q --no-build-isolation -e ".[bench]"
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(BIN)/python -m pip install -q --no-build-isolation -e ".[docs,sklearn]"
+	touch $@
+
 clean:
 	rm -rf build .venv docs/_build
+
+# The svmlight parser under libFuzzer and sanitizers: make fuzz SECONDS=3600
+SECONDS ?= 300
+fuzz:
+	fuzz/run.sh $(SECONDS)

@@ -170,7 +170,7 @@ private:
         const char* const key = at;
         if (key != colon && *key == '#') return Step::done;
         if (comment(key, colon) != colon) return bad(Rule::colon, key, comment(key, colon) - key);
-        if (key == colon && !is_blank(key[-1])) {  // a second colon, as in 3:4:5
+        if (key == colon && key != line_ && !is_blank(key[-1])) {  // a second colon, as in 3:4:5
             const char* from = key;
             while (from[-1] != ':') --from;
             return bad(Rule::value_number, from, token(from));

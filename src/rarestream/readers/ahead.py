@@ -85,9 +85,8 @@ class Ahead(Generic[Result]):
                 return False
             except BaseException as error:
                 task, outcome = None, error
-            last = task is None
-            if last:  # never back to False: whoever consumes may have said stop meanwhile
-                self._over = True
+            if task is None:
+                self._over = True  # never back to False: whoever leaves early says so from another thread
         if task is not None:
             try:
                 outcome = task()
@@ -96,4 +95,4 @@ class Ahead(Generic[Result]):
         with self._ready:
             self._results[number] = outcome
             self._ready.notify_all()
-        return not last
+        return task is not None

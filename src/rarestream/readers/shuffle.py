@@ -24,6 +24,7 @@ from rarestream.readers.cut import merged
 
 Keys = NDArray[np.uint64]
 
+LEAST = 1 << 20  # bytes: with less, there would be files without end
 BITS = 6  # of the key that choose the file: 64 files a round
 OUT = 8192  # rows in a piece that comes out
 
@@ -90,8 +91,8 @@ def _in_order(blocks: list[Block], key: Keys) -> Iterator[Block]:
 
 def _through_files(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> Iterator[Block]:
     """Rows split into files by the bits of their keys from `shift` on, then file by file."""
-    for file, held in _split(keyed, folder, shift, memory):
-        if 2 * held > memory and shift > 0:
+    for file, held, rows in _split(keyed, folder, shift, memory):
+        if 2 * held > memory and rows > 1 and shift > 0:
             inner = folder / f"{file.name}.d"
             inner.mkdir()
             yield from _through_files(_pieces(file), inner, max(0, shift - BITS), memory)
@@ -101,30 +102,30 @@ def _through_files(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int
         file.unlink()
 
 
-def _split(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> list[tuple[Path, int]]:
-    """Writes the rows to files, one for every value of the bits; the files in order, with what they hold."""
-    paths = [folder / f"{bucket:02}" for bucket in range(1 << BITS)]
-    held = [0] * len(paths)
+def _split(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> list[tuple[Path, int, int]]:
+    """Writes the rows to files, one for every value of the bits; the files in order, with bytes and rows."""
+    count = 1 << BITS
+    held, rows = [0] * count, [0] * count
+    paths = [folder / f"{bucket:02}" for bucket in range(count)]
+    files: dict[int, BinaryIO] = {}
     with ExitStack() as stack:
-        try:
-            files = [stack.enter_context(path.open("wb")) for path in paths]
-        except OSError as error:
-            raise _unwritable(folder, error) from None
         for block, key in _grouped(keyed, memory // 4):
-            bucket = (key >> np.uint64(shift)).astype(np.int64) % len(paths)
+            bucket = (key >> np.uint64(shift)).astype(np.int64) % count
             order = np.argsort(bucket, kind="stable")
-            bounds = np.searchsorted(bucket[order], np.arange(len(paths) + 1))
-            for i, file in enumerate(files):
-                rows = order[bounds[i] : bounds[i + 1]]
-                if len(rows):
-                    piece = block.take(rows)
-                    held[i] += _bytes(piece)
-                    try:
-                        _write(file, piece, key[rows])
-                        file.flush()
-                    except OSError as error:
-                        raise _unwritable(folder, error) from None
-    return [(path, size) for path, size in zip(paths, held, strict=True) if size]
+            bounds = np.searchsorted(bucket[order], np.arange(count + 1))
+            for i in np.flatnonzero(np.diff(bounds)).tolist():
+                some = order[bounds[i] : bounds[i + 1]]
+                piece = block.take(some)
+                held[i] += _bytes(piece)
+                rows[i] += len(piece)
+                try:
+                    if i not in files:
+                        files[i] = stack.enter_context(paths[i].open("wb"))
+                    _write(files[i], piece, key[some])
+                    files[i].flush()
+                except OSError as error:
+                    raise _unwritable(folder, error) from None
+    return [(paths[i], held[i], rows[i]) for i in range(count) if rows[i]]
 
 
 def _grouped(keyed: Iterator[tuple[Block, Keys]], size: int) -> Iterator[tuple[Block, Keys]]:

@@ -186,9 +186,7 @@ def _from_path(path: str) -> Source:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {_reason(error)}.") from None
     if os.path.isdir(path):
-        raise DataError(
-            f"{path}: is a directory. Name the files in it, for example with a glob: {path.rstrip('/')}/*.svm"
-        )
+        raise DataError(f"{path}: is a directory. Name its files, for example {path.rstrip('/')}/*.svm")
     if not regular:
         return Source(path, _unknown(base), path)
     with _opened(path) as file:

@@ -13,7 +13,7 @@ from rarestream.readers.cut import cut
 from rarestream.readers.formats import Format, Options, Reading, chosen
 from rarestream.readers.labels import positive_number
 from rarestream.readers.refusals import Refusals
-from rarestream.readers.shuffle import default_memory, shuffled
+from rarestream.readers.shuffle import LEAST, default_memory, shuffled
 from rarestream.readers.sources import Described, Source, Where, expand
 
 
@@ -176,7 +176,7 @@ class Stream:
         with closing(_generator(self._format(self._reading))) as pieces:
             rows: Iterator[Block] = counted(pieces)
             if self._shuffle is not None:
-                memory = self._memory or default_memory()
+                memory = max(self._memory or default_memory(), LEAST)
                 rows = shuffled(rows, self._shuffle, memory, total=self._learn_total)
             self._delivered = skip
             with closing(_generator(cut(rows, self._rows, skip))) as blocks:

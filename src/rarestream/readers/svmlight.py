@@ -197,5 +197,5 @@ def _size(size: int) -> str:
 
 def _shown(token: bytes) -> str:
     """What came, short and safe to print."""
-    text = repr(token[:40].decode("ascii", "backslashreplace").replace("\\\\", "\\"))
+    text = repr(token[:40])[1:]
     return text + ("..." if len(token) > 40 else "")

@@ -1,0 +1,131 @@
+"""Speed of rarestream beside its peers and the limits of the machine, all in one run.
+
+    python benchmarks/bench.py            the shapes of Table I, some minutes
+    python benchmarks/bench.py --full     also their uniform versions, more rounds, a 2 GB file
+
+Peers take turns with us, round by round, and the smallest time of each counts. Printed: tables with ratios, then every
+bar with what was measured. Written: the same as JSON, with the machine, the versions and the commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import platform
+import subprocess
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import contests
+import machine
+import peers
+import small
+import table
+from shapes import SHAPES, make
+
+PEERS = ("sklearn", "vw", "river")
+PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "starting", "memory")
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> None:
+    given = arguments()
+    peers.quiet()
+    chosen = {peer for peer in given.peers.split(",") if peer}
+    parts = set(given.parts.split(","))
+    names = given.shapes.split(",") if given.shapes else [n for n in SHAPES if given.full or "uniform" not in n]
+    for word, known in [
+        *((peer, PEERS) for peer in chosen),
+        *((n, SHAPES) for n in names),
+        *((p, PARTS) for p in parts),
+    ]:
+        if word not in known:
+            raise SystemExit(f"bench: {word!r} is not one of {', '.join(known)}.")
+    rounds = given.rounds or (9 if given.full else 5)
+    start = time.perf_counter()
+    about = {"machine": machine.description(), "versions": versions(), "commit": commit(), "rounds": rounds}
+    print(f"{'full' if given.full else 'quick (--full for all of it)'}: smallest of {rounds} rounds")
+    print(json.dumps(about["machine"]), json.dumps(about["versions"]), about["commit"], sep="\n", flush=True)
+    results: dict[str, Any] = {}
+    for name in names:
+        shape = SHAPES[name]
+        data = make(shape, 1.0 if given.full else 0.5)
+        train = data.train
+        k = train.nonzeros / len(train)
+        say(
+            start,
+            f"{name}: {len(train):,} rows, {shape.d:,} features, {k:.0f} non-zeros a row, {train.nonzeros:,} in all",
+        )
+        if "learn" in parts:
+            results.setdefault("learn", {})[name] = contests.in_memory(data, rounds, chosen)
+        if "accuracy" in parts:
+            results.setdefault("accuracy", {})[name] = contests.accuracy(data, chosen)
+        if "text" in parts and not shape.uniform:
+            results.setdefault("text", {})[name] = contests.from_text(data, rounds, chosen)
+    if "one-row" in parts:
+        say(start, "rows that come alone")
+        results["one row"] = small.one_row(rounds, chosen)
+    if "metrics" in parts:
+        say(start, "AUC")
+        results["metrics"] = small.metrics(rounds, chosen)
+    if "starting" in parts:
+        say(start, "starting up, size")
+        results["starting"], results["installed"] = small.starting(rounds), small.installed_size()
+    if "memory" in parts:
+        megabytes = given.megabytes or (2000 if given.full else 200)
+        say(start, f"memory on a file of {megabytes} MB")
+        results["memory"] = small.memory(megabytes, chosen)
+    table.print_learn(results.get("learn", {}))
+    table.print_text(results.get("text", {}))
+    table.print_accuracy(results.get("accuracy", {}))
+    table.print_small(results)
+    verdicts = table.print_bars(table.bars(results))
+    now = datetime.now().astimezone()
+    target = given.json or RESULTS / f"{now:%Y-%m-%d}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    written = {
+        "date": now.isoformat(timespec="seconds"),
+        **about,
+        "full": given.full,
+        "results": results,
+        "bars": verdicts,
+    }
+    target.write_text(json.dumps(written, indent=1))
+    print(f"\n{time.perf_counter() - start:.0f} s in all; written to {target}")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="half the rows, five rounds: the default")
+    size.add_argument("--full", action="store_true", help="all rows, uniform shapes, nine rounds, a 2 GB file")
+    parser.add_argument("--shapes", help=f"some of {','.join(SHAPES)}")
+    parser.add_argument("--peers", default=",".join(PEERS), help="some of %(default)s")
+    parser.add_argument("--parts", default=",".join(PARTS), help="some of %(default)s")
+    parser.add_argument("--rounds", type=int, help="of which the smallest time counts")
+    parser.add_argument("--megabytes", type=int, help="size of the file that memory is measured on")
+    parser.add_argument("--json", type=Path, help="where the results go; benchmarks/results/DATE.json by default")
+    return parser.parse_args()
+
+
+def say(start: float, what: str) -> None:
+    print(f"[{time.perf_counter() - start:4.0f} s] {what}", flush=True)
+
+
+def versions() -> dict[str, str]:
+    names = ("rarestream", "numpy", "scipy", "scikit-learn", "vowpalwabbit", "river")
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
+
+
+def commit() -> str:
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True).stdout.strip()
+
+    return git("rev-parse", "HEAD") + (" with changes" if git("status", "--porcelain") else "")
+
+
+if __name__ == "__main__":
+    main()

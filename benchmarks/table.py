@@ -1,0 +1,156 @@
+"""The results as a table with ratios, and each bar against what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from contests import LIMIT, OURS, SKLEARN
+from small import COLD, IMPORTS
+
+Results = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bar:
+    what: str
+    must: float
+    aim: float
+    measured: float | None  # None: not measured in this run
+    unit: str
+    more_is_better: bool
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return "not measured"
+        for goal, word in ((self.aim, "aim"), (self.must, "must")):
+            if self.measured >= goal if self.more_is_better else self.measured <= goal:
+                return word
+        return "BELOW"
+
+
+def bars(results: Results) -> list[Bar]:
+    found = []
+    for shape, must, aim in (("rcv1b", 5.5, 7), ("avazu", 10, 12)):
+        for peer, said in (("SGD l1 float64", "as it comes"), ("SGD l1 float64, rows in order", "shuffle=False")):
+            ratio = _ratio(results, "learn", shape, peer, OURS)
+            found.append(Bar(f"learn vs SGD l1 fit ({said}), {shape}", must, aim, ratio, "x faster", True))
+    for shape, must, aim in (("rcv1b", 3.2, 2.3), ("avazu", 3, 2)):
+        ratio = _ratio(results, "learn", shape, OURS, LIMIT)
+        found.append(Bar(f"learn vs read-modify-write limit, {shape}", must, aim, ratio, "x slower", False))
+    for peer, said, must, aim in (
+        ("VW text, start-up deducted", "VW text", 5, 8),
+        (SKLEARN, "sklearn load + fit", 35, 45),
+    ):
+        for shape in ("rcv1b", "avazu"):
+            for cores in (", all cores", ""):
+                ratio = _ratio(results, "text", shape, peer + cores, "ours" + cores)
+                what = f"text to saved model vs {said}, {shape}{cores or ', one core'}"
+                found.append(Bar(what, must, aim, ratio, "x faster", True))
+    memory = results.get("memory", {})
+    peak = memory["rarestream train"] - memory["state"] if "rarestream train" in memory else None
+    found.append(
+        Bar(f"peak memory of train, {memory.get('file', '?')} MB file, state aside", 150, 80, peak, "MB", False)
+    )
+    for name, widths in results.get("one row", {}).items():
+        if not name.startswith("SGD") and name != COLD:
+            growth = widths[10**7] / widths[10**4]
+            found.append(Bar(f"{name}, d = 10^7 vs 10^4", 1.5, 1.05, growth, "x slower", False))
+    starting = results.get("starting", {})
+    for name in IMPORTS:
+        spent = starting.get(name)
+        found.append(Bar(f"{name} (SciPy in)", 30, 5, None if spent is None else spent * 1e3, "ms", False))
+    found.append(
+        Bar(
+            "exact AUC of 10^7 scores vs sklearn",
+            15,
+            25,
+            _ratio(results, "metrics", None, "sklearn roc_auc_score", "auc"),
+            "x faster",
+            True,
+        )
+    )
+    size = results.get("installed")
+    found.append(Bar("installed size", 3, 1, sum(size.values()) / 1e6 if size else None, "MB", False))
+    late = starting["rarestream --help"] - starting["python -c pass"] if "rarestream --help" in starting else None
+    found.append(Bar("rarestream --help beyond python -c pass", 0.25, 0.1, late, "s", False))
+    return found
+
+
+def _ratio(results: Results, part: str, shape: str | None, above: str, below: str) -> float | None:
+    numbers = results.get(part, {})
+    if shape is not None:
+        numbers = numbers.get(shape, {})
+    return numbers[above] / numbers[below] if above in numbers and below in numbers else None
+
+
+def print_bars(found: Iterable[Bar]) -> list[dict[str, Any]]:
+    print(f"\n{'bar':64}{'must':>8}{'aim':>8}{'measured':>11}  unit")
+    for bar in found:
+        measured = "-" if bar.measured is None else f"{bar.measured:.3g}"
+        print(f"{bar.what:64}{bar.must:>8g}{bar.aim:>8g}{measured:>11}  {bar.unit:10}{bar.verdict}")
+    return [asdict(bar) | {"verdict": bar.verdict} for bar in found]
+
+
+def print_learn(learn: Mapping[str, Mapping[str, float]]) -> None:
+    print("\nOne pass over rows in memory, one core: ns per non-zero, in brackets times the cost of", OURS)
+    _print_columns(learn, OURS, "{:.2f}")
+
+
+def print_text(text: Mapping[str, Mapping[str, float]]) -> None:
+    print("\nText file to saved model: seconds, in brackets times the cost of ours on as many cores")
+    _print_columns(text, "ours", "{:.3f}", everywhere="ours, all cores")
+
+
+def print_accuracy(accuracy: Mapping[str, Mapping[str, float]]) -> None:
+    print("\nTest AUC after that pass, everyone's defaults: a check that all learn, not a ranking")
+    _print_columns(accuracy, None, "{:.4f}")
+
+
+def _print_columns(
+    columns: Mapping[str, Mapping[str, float]], base: str | None, form: str, everywhere: str | None = None
+) -> None:
+    if not columns:
+        return
+    names = list(dict.fromkeys(name for found in columns.values() for name in found))
+    print(f"{'':40}" + "".join(f"{shape:>19}" for shape in columns))
+    for name in names:
+        cells = []
+        for found in columns.values():
+            if name not in found:
+                cells.append("-")
+                continue
+            cell = form.format(found[name])
+            against = everywhere if everywhere and "all cores" in name else base
+            if against and against in found:
+                cell += f" ({found[name] / found[against]:.2f})"
+            cells.append(cell)
+        print(f"{name:40}" + "".join(f"{cell:>19}" for cell in cells))
+
+
+def print_small(results: Results) -> None:
+    if "one row" in results:
+        print("\nOne row of 50 non-zeros that comes alone, one core: microseconds")
+        columns = {f"d = {d:,}": {} for d in next(iter(results["one row"].values()))}
+        for name, widths in results["one row"].items():
+            for d, spent in widths.items():
+                columns[f"d = {d:,}"][name] = spent
+        _print_columns(columns, None, "{:.1f}")
+    if "metrics" in results:
+        print("\nAUC of 10^7 scores, one core: ns a score")
+        for name, spent in results["metrics"].items():
+            print(f"{name:40}{spent:>19.1f}")
+    if "starting" in results:
+        print("\nStarting up: milliseconds")
+        for name, spent in results["starting"].items():
+            print(f"{name:40}{spent * 1e3:>19.1f}")
+    if "installed" in results:
+        print("\nInstalled: kilobytes")
+        for name, size in results["installed"].items():
+            print(f"{name:40}{size / 1e3:>19.0f}")
+    if results.get("memory"):
+        print("\nPeak resident memory: MB")
+        for name, number in results["memory"].items():
+            print(f"{name:40}{number:>19.1f}")

@@ -1,0 +1,71 @@
+"""How the site is built: `make docs`. Nothing is fetched from the network."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rarestream import __version__
+
+project = "rarestream"
+copyright = "the rarestream developers"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+default_role = "code"
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 88
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"rarestream {__version__}"
+html_show_sourcelink = False
+html_theme_options: dict[str, Any] = {
+    "show_toc_level": 2,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings here are plain text: formulas are indented, parameters stand in columns. Both are set as they are."""
+    paragraphs = [part.split("\n") for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
+    found: list[str] = []
+    verbatim = False
+    for paragraph in paragraphs:
+        columns = sum(bool(re.match(r"\w+ {2,}\S", line)) for line in paragraph) > 1
+        indented = all(line.startswith("  ") for line in paragraph)
+        if columns or indented:
+            margin = "" if indented else "    "
+            found += [*([] if verbatim else ["::", ""]), *(margin + line for line in paragraph), ""]
+        elif re.match(r"\[\d+\] ", paragraph[0]):
+            papers = re.sub(r"\n +", " ", "\n".join(paragraph)).split("\n")
+            found += [*(f"| {paper}" for paper in papers), ""]
+        else:
+            found += [*paragraph, ""]
+        verbatim = columns or indented
+    lines[:] = found
+
+
+def short_types(app: Any, what: str, name: str, thing: Any, options: Any, signature: str, returned: str) -> Any:
+    """NumPy's types under the names they have in the source."""
+
+    def short(text: str | None) -> str | None:
+        if text is None:
+            return None
+        text = re.sub(r"_Buffer \| .*?_NestedSequence\[complex \| bytes \| str\]", "ArrayLike", text)
+        return re.sub(r"[~\w.]*ndarray\[tuple\[[~\w.]*Any, \.\.\.\], [~\w.]*dtype\[(.+?)\]\]", r"NDArray[\1]", text)
+
+    return short(signature), short(returned)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-signature", short_types)
+    app.connect("autodoc-process-docstring", as_rst)

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Fuzzes the svmlight parser: fuzz/run.sh [SECONDS] [BUILD FOLDER]. One core. What it finds stands in the build folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-300}
+build=${2:-build/fuzz}
+mkdir -p "$build/corpus"
+flags=(-std=c++17 -g -O1 -Inative -fno-omit-frame-pointer -fno-sanitize-recover=all)
+
+fuzzes() { # whether this compiler has libFuzzer and its sanitizers
+    command -v "$1" >/dev/null && echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+        "$1" -x c++ - -fsanitize=fuzzer,address,undefined -o "$build/probe" 2>/dev/null
+}
+
+if ! fuzzes clang++ && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get install -y -q clang >/dev/null 2>&1 || true
+fi
+if fuzzes clang++; then
+    clang++ "${flags[@]}" -fsanitize=fuzzer,address,undefined fuzz/svmlight.cpp -o "$build/svmlight"
+    exec "$build/svmlight" -max_total_time="$seconds" -max_len=4096 -dict=fuzz/svmlight.dict -print_final_stats=1 \
+        -artifact_prefix="$build/" "$build/corpus" fuzz/seeds
+fi
+echo "fuzz: no clang++ with libFuzzer here; replaying the seeds and random changes of them with g++ instead."
+g++ "${flags[@]}" -fsanitize=address,undefined fuzz/svmlight.cpp fuzz/replay.cpp -o "$build/replay"
+exec "$build/replay" "$seconds" fuzz/seeds

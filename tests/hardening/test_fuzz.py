@@ -1,0 +1,18 @@
+"""The svmlight parser under a fuzzer and sanitizers; `make fuzz` runs it for longer."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(not (shutil.which("clang++") or shutil.which("g++")), reason="needs a C++ compiler")
+def test_a_minute_of_fuzzing_breaks_no_promise_of_the_parser(tmp_path: Path) -> None:
+    made = subprocess.run([ROOT / "fuzz" / "run.sh", "50", tmp_path], capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-4000:]
+    assert "Done" in made.stdout + made.stderr

@@ -1,0 +1,65 @@
+"""Helpers of the reader tests: rows to svmlight text, text to Blocks, Blocks to plain rows."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rarestream import Block
+from rarestream.errors import DataError
+from rarestream.readers.formats import Options, chosen
+from rarestream.readers.sources import expand
+from rarestream.readers.stream import Stream
+
+SIGNS = st.sampled_from([-1, 1])
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+INDICES = st.one_of(st.integers(1, 60), st.integers(1, 2**31 - 1))
+ROW = st.tuples(SIGNS, st.dictionaries(INDICES, FLOATS, max_size=12))
+ROWS = st.lists(ROW, min_size=1, max_size=30)
+
+
+def text_of_value(value: float, style: int) -> str:
+    """The same float32 in the ways files write it."""
+    narrow = np.float32(value)
+    return [str(narrow), f"{float(narrow):.9g}", repr(float(narrow)), f"{float(narrow):.17e}"][style % 4]
+
+
+def text_of_rows(rows: list[tuple[int, dict[int, float]]], style: int = 0) -> bytes:
+    lines = [
+        " ".join([str(label), *(f"{j}:{text_of_value(x, style)}" for j, x in features.items())])
+        for label, features in rows
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def stream_of(data: bytes, *, rows: int = 8192, max_bad_rows: int = 0, **options: Any) -> Stream:
+    """A Stream over bytes, with the options that only tests turn: chunk and longest_line."""
+    sources = expand(io.BytesIO(data))
+    return Stream(sources, chosen(None, sources), Options(**options), rows=rows, max_bad_rows=max_bad_rows)
+
+
+def until_error(stream: Stream) -> tuple[list[Block], str]:
+    """The blocks that came before a DataError, and what it said."""
+    blocks = []
+    try:
+        for block in stream:
+            blocks.append(block)
+    except DataError as error:
+        return blocks, str(error)
+    raise AssertionError("no DataError came")
+
+
+def plain(blocks: list[Block]) -> list[Any]:
+    """Blocks as lists that compare with ==, every field of every block."""
+    fields = ("indptr", "indices", "values", "width", "labels", "importances", "tags")
+    return [
+        [value.tolist() if isinstance(value, np.ndarray) else value for value in (getattr(b, f) for f in fields)]
+        for b in blocks
+    ]
+
+
+def same(left: list[Block], right: list[Block]) -> bool:
+    return plain(left) == plain(right)

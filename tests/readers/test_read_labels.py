@@ -1,0 +1,87 @@
+"""What becomes of the numbers that stand as labels."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from svm_rows import stream_of
+
+from rarestream.errors import DataError
+from rarestream.readers import read
+
+
+def labels(text: str, **options: object) -> list[int] | None:
+    (block,) = read(io.BytesIO(text.replace(" ", " 1:1\n").encode() + b" 1:1\n"), **options)
+    return None if block.labels is None else block.labels.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 -1 1", [1, -1, 1]),
+        ("+1 -1", [1, -1]),
+        ("1 0 0", [1, -1, -1]),
+        ("0 0", [-1, -1]),
+        ("-1 -1", [-1, -1]),
+        ("1", [1]),
+        ("1.0 -1.0e0", [1, -1]),
+        ("1 2", [-1, 1]),
+        ("4 2 2", [1, -1, -1]),
+        ("-3.5 7", [-1, 1]),
+    ],
+)
+def test_two_labels_become_minus_one_and_plus_one(text: str, expected: list[int]) -> None:
+    assert labels(text) == expected
+
+
+def test_positive_names_the_label_that_counts() -> None:
+    assert labels("3 1 7 3", positive=3) == [1, -1, -1, 1]
+    assert labels("3 1 7 3", positive="7") == [-1, -1, 1, -1]
+    assert labels("-1 1", positive=-1) == [1, -1]
+    with pytest.raises(DataError, match="positive must be a number"):
+        labels("1", positive="spam")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("1 -1 2", ":3:1: ", "a third label, 2, after -1 and 1"),
+        ("1 -1 0", ":3:1: ", "a third label, 0, after -1 and 1"),
+        ("3 5 4", ":3:1: ", "a third label, 4, after 3 and 5"),
+        ("3 3 3", ":1:1: ", "only the label 3"),
+    ],
+)
+def test_other_labels_are_refused_by_name_and_place(text: str, place: str, said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        labels(text)
+    assert place in str(caught.value)
+    assert said in str(caught.value)
+    assert "--positive" in str(caught.value)
+
+
+def test_a_label_that_comes_after_the_first_chunk_is_refused_at_its_place() -> None:
+    rows = b"1 1:1\n" * 10 + b"  2 1:1\n"
+    with pytest.raises(DataError, match=r"<file>:11:3: label 2, after rows with only 1\..*--positive"):
+        list(stream_of(rows, chunk=12))
+
+
+def test_rows_with_a_third_label_can_be_skipped_and_counted() -> None:
+    stream = read(io.BytesIO(b"1 1:1\n-1 2:1\n5 3:1\n1 4:1\n"), max_bad_rows=1)
+    (block,) = stream
+    assert block.indices.tolist() == [0, 1, 3]
+    assert stream.refused == 1
+    assert "a third label, 5" in stream.refusals[0]
+
+
+def test_optional_labels_may_be_missing_or_anything() -> None:
+    assert labels("1 -1", labels="optional") == [1, -1]
+    assert labels("3 3", labels="optional") is None
+    assert labels("1 -1 8", labels="optional") is None
+    (block,) = read(io.BytesIO(b"1:1 2:1\nqid:3 4:1\n"), labels="optional")
+    assert block.labels is None
+    assert block.indices.tolist() == [0, 1, 3]
+    known, unknown = read(io.BytesIO(b"1 1:1\n-1 1:1\n1 1:1\n2:1\n"), rows=2, labels="optional")
+    assert known.labels is not None
+    assert known.labels.tolist() == [1, -1]
+    assert unknown.labels is None

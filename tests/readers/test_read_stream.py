@@ -1,0 +1,222 @@
+"""The Stream: passes, progress, resuming, standard input, threads that come and go."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from svm_rows import plain, same, stream_of, until_error
+
+from rarestream.errors import DataError
+from rarestream.readers import read
+from rarestream.readers.formats import Options, chosen
+from rarestream.readers.sources import expand
+from rarestream.readers.stream import Stream
+
+TEXT = b"".join(b"%d %d:1\n" % (i % 2, i + 1) for i in range(1000))
+
+
+def reader_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("rarestream-reader")]
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def first_features(blocks: object) -> list[int]:
+    return [int(j) for block in blocks for j in block.indices]  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "a.svm").write_bytes(TEXT)
+    return tmp_path / "a.svm"
+
+
+def test_a_file_can_be_read_again_and_again(path: Path) -> None:
+    stream = read(path, rows=300)
+    first = list(stream)
+    assert [len(block) for block in first] == [300, 300, 300, 100]
+    assert same(first, list(stream))
+    again = read(io.BytesIO(TEXT), rows=300)
+    assert same(first, list(again))
+    assert same(first, list(again))
+
+
+def test_several_files_and_globs_are_one_stream(tmp_path: Path) -> None:
+    for i, name in enumerate(["a.svm", "b.svm", "c.svm"]):
+        (tmp_path / name).write_bytes(b"%d %d:1" % (i % 2, i + 1))  # no newline at the end
+    for source in (
+        str(tmp_path / "*.svm"),
+        sorted(tmp_path.iterdir()),
+        [str(tmp_path / "[ab].svm"), tmp_path / "c.svm"],
+    ):
+        (block,) = read(source)
+        assert block.indices.tolist() == [0, 1, 2]
+
+
+def test_a_line_is_counted_from_the_start_of_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_bytes(b"1 1:1\n-1 1:1\n")
+    (tmp_path / "b.svm").write_bytes(b"1 1:1\nx\n")
+    with pytest.raises(DataError, match=r"b\.svm:2:1: the label"):
+        list(read(str(tmp_path / "*.svm")))
+
+
+def test_fraction_grows_to_one(path: Path) -> None:
+    stream = read(path, rows=10)
+    assert stream.fraction == 0
+    seen = [stream.fraction for _ in stream]
+    assert seen == sorted(seen)
+    assert stream.fraction == 1
+    in_chunks = stream_of(TEXT * 50, rows=10, chunk=500, threads=0)
+    seen = [in_chunks.fraction for _ in in_chunks]
+    assert seen[0] is not None
+    assert 0 < seen[0] < 0.2
+
+
+def test_sources_tell_the_data_again(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "large.svm").write_bytes(TEXT * 20)
+    assert read([path, tmp_path / "large.svm"]).sources == [
+        {"name": "a.svm", "size": len(TEXT), "crc32": zlib.crc32(TEXT)},
+        {"name": "large.svm", "size": 20 * len(TEXT), "crc32": zlib.crc32((TEXT * 20)[: 1 << 16])},
+    ]
+
+
+@given(st.integers(0, 1000), st.integers(1, 400), st.sampled_from([None, 5]))
+@settings(max_examples=25, deadline=None)
+def test_skipping_rows_leaves_exactly_the_rest(skip: int, rows: int, seed: int | None) -> None:
+    everything = first_features(read(io.BytesIO(TEXT), shuffle=seed))
+    stream = read(io.BytesIO(TEXT), rows=rows, shuffle=seed).skip(skip)
+    assert first_features(stream) == everything[skip:]
+    assert first_features(stream) == everything  # the next pass is whole
+
+
+def test_skipping_more_rows_than_there_are_is_refused(path: Path) -> None:
+    with pytest.raises(DataError, match="cannot continue after row 1001: there are only 1000 rows"):
+        list(read(path).skip(1001))
+
+
+def test_standard_input_is_read_once_and_says_so() -> None:
+    program = (
+        "from rarestream.readers import read; from rarestream.errors import DataError\n"
+        "stream = read('-'); print(sum(len(block) for block in stream), stream.fraction, stream.sources)\n"
+        "try: list(stream)\n"
+        "except DataError as error: print(error)"
+    )
+    made = subprocess.run([sys.executable, "-c", program], input=TEXT, capture_output=True, check=True)
+    first, second = made.stdout.decode().strip().split("\n")
+    assert first == "1000 None [{'name': '-', 'size': None, 'crc32': None}]"
+    assert second.startswith("-: can be read only once")
+
+
+def test_ctrl_c_ends_a_wait_for_standard_input() -> None:
+    program = (
+        "from rarestream.readers import read\n"
+        "try: print('ready', flush=True); list(read('-'))\n"
+        "except KeyboardInterrupt: print('stopped')"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(TEXT)
+        child.stdin.flush()
+        assert child.stdout.readline() == b"ready\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read() == b"stopped\n"
+        child.stdin.close()
+        assert child.wait(20) == 0
+
+
+def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.svm"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(TEXT,))
+    stream = read(pipe)
+    writer.start()
+    assert first_features(stream) == list(range(1000))
+    writer.join()
+    assert stream.fraction is None
+    with pytest.raises(DataError, match="can be read only once"):
+        iter(stream)
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 5])
+def test_threads_keep_the_order_of_rows(threads: int) -> None:
+    stream = stream_of(TEXT * 3, rows=77, chunk=100, threads=threads)
+    assert first_features(stream) == list(range(1000)) * 3
+    assert reader_threads() == []
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_leaving_early_stops_the_threads_and_closes_the_files(tmp_path: Path, threads: int) -> None:
+    path = tmp_path / "a.svm"
+    path.write_bytes(TEXT * 1000)
+    before = open_files()
+    for block in read(path, threads=threads, rows=50):
+        assert len(block) == 50
+        assert reader_threads() == []  # the first chunk needs none
+        break
+    blocks = iter(read(path, threads=threads, rows=200_000))
+    next(blocks)
+    assert reader_threads() != []
+    del blocks
+    assert reader_threads() == []
+    assert open_files() == before
+
+
+def test_leaving_early_does_not_wait_for_a_pipe() -> None:
+    ear, mouth = os.pipe()
+    before = open_files()
+    with os.fdopen(ear, "rb") as pipe:
+        os.write(mouth, TEXT)
+        sources = expand(pipe)
+        blocks = iter(Stream(sources, chosen(None, sources), Options(chunk=64, threads=2), rows=1))
+        for _ in range(20):
+            next(blocks)
+        assert reader_threads() != []
+        blocks.close()  # type: ignore[attr-defined]
+        assert reader_threads() == []
+        assert open_files() == before
+    os.close(mouth)
+
+
+def test_an_error_in_a_thread_comes_where_its_row_would_have() -> None:
+    text = TEXT + b"oops\n" + TEXT
+    for threads in (0, 1, 2, 5):
+        blocks, message = until_error(stream_of(text, rows=64, chunk=128, threads=threads))
+        assert message == "<file>:1001:1: the label must be a number, got 'oops'."
+        assert first_features(blocks) == list(range(1000))
+        assert reader_threads() == []
+
+
+def test_a_learner_that_fails_leaves_nothing_running(tmp_path: Path) -> None:
+    path = tmp_path / "a.svm"
+    path.write_bytes(TEXT * 1000)
+
+    def learn() -> None:
+        for _ in read(path, rows=200_000):
+            raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        learn()
+    assert reader_threads() == []
+
+
+def test_rows_longer_than_a_chunk_are_read_whole() -> None:
+    long = b"1 " + b" ".join(b"%d:0.25" % j for j in range(1, 5000)) + b"\n-1 3:1\n"
+    for chunk in (1, 1000, 1 << 20):
+        (block,) = stream_of(long, chunk=chunk, threads=0)
+        assert block.indptr.tolist() == [0, 4999, 5000]
+        assert np.all(block.values[:-1] == 0.25)
+    assert plain(list(stream_of(long, chunk=7, threads=2))) == plain(list(stream_of(long)))

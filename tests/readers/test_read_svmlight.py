@@ -1,0 +1,206 @@
+"""svmlight text to rows: what is read, and that how it is read leaves no trace."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
+from svm_rows import FLOATS, ROWS, plain, same, stream_of, text_of_rows
+
+from rarestream import _native
+from rarestream.readers import read
+from rarestream.readers.svmlight import Parsed
+
+GOLDEN = b"""\xef\xbb\xbf# a comment, with 3:4 in it
++1 1:0.5 3:-2 10:1e-3\r
+-1 qid:7 cost:2.5 2:1   4:.25\t# trailing: 9:9
+
+\t 1 5:1 2:4 5:0.5
+-1
+1 3:12345678 4:0.04331085600000001#close
+-1 2147483647:1"""
+
+
+def parsed(text: bytes, **options: object) -> Parsed:
+    return Parsed(*_native.parse_svmlight(np.frombuffer(text, np.uint8), **options))
+
+
+def test_golden_text_gives_its_rows() -> None:
+    (block,) = read(io.BytesIO(GOLDEN))
+    assert block.labels is not None
+    assert block.importances is not None
+    assert block.tags is not None
+    assert block.labels.tolist() == [1, -1, 1, -1, 1, -1]
+    assert block.indptr.tolist() == [0, 3, 5, 7, 7, 9, 10]
+    assert block.indices.tolist() == [0, 2, 9, 1, 3, 1, 4, 2, 3, 2**31 - 2]
+    expected = [0.5, -2, 1e-3, 1, 0.25, 4, 1.5, 12345678, 0.04331085600000001, 1]
+    assert block.values.tolist() == np.float32(expected).tolist()
+    assert block.importances.tolist() == [1, 2.5, 1, 1, 1, 1]
+    assert block.tags.tolist() == [-1, 7, -1, -1, -1, -1]
+    assert block.width == 2**31 - 1
+
+
+@pytest.mark.parametrize("isa", ["portable", ""])
+def test_every_way_to_write_a_number_gives_the_nearest_one(isa: str) -> None:
+    numbers = [
+        "0",
+        "1",
+        "9",
+        "-1",
+        "-0",
+        "0.5",
+        "-0.5",
+        ".5",
+        "5.",
+        "1.0",
+        "9.99999999",
+        "0.00000001",
+        "0.000000001",
+        "0.123456789",
+        "1.2345678901234567",
+        "12",
+        "12.5",
+        "99999999",
+        "123456789",
+        "1e3",
+        "1E-3",
+        "1e+3",
+        "2.5e-7",
+        "0.1e1",
+        "00012",
+        "007.50",
+        "1e-45",
+        "1e-46",
+        "1e-400",
+        "3.4028235e38",
+        "0.30000000000000004",
+        "9007199254740993",
+        "123456789012345678901234567890",
+        "0.1000000000000000055511151231257827",
+    ]
+    text = "1 " + " ".join(f"{i}:{number}" for i, number in enumerate(numbers, 1)) + "\n"
+    rows = parsed(text.encode(), isa=isa)
+    assert rows.bad == []
+    assert rows.values.tolist() == np.float32([float(number) for number in numbers]).tolist()
+
+
+@given(ROWS, st.integers(0, 3))
+@settings(deadline=None)
+def test_text_written_from_rows_gives_the_rows_back(rows: list, style: int) -> None:
+    (block,) = read(io.BytesIO(text_of_rows(rows, style)), zero_based=False)
+    assert block.labels is not None
+    assert block.labels.tolist() == [label for label, _ in rows]
+    for i, (_, features) in enumerate(rows):
+        one = block[i : i + 1]
+        ordered = sorted(features)
+        assert one.indices.tolist() == [j - 1 for j in ordered]
+        assert one.values.tolist() == np.float32([features[j] for j in ordered]).tolist()
+
+
+@given(st.one_of(st.binary(max_size=300), st.text("0123456789.:+-eE \t\n\r#nqidcost", max_size=300).map(str.encode)))
+@settings(max_examples=300, deadline=None)
+def test_avx2_and_portable_agree_on_any_bytes(text: bytes) -> None:
+    try:
+        quick = parsed(text, stop_after=1000, isa="avx2")
+    except ValueError:
+        pytest.skip("this machine has no AVX2")
+    slow = parsed(text, stop_after=1000, isa="portable")
+    for left, right in zip(quick, slow, strict=True):
+        if isinstance(left, np.ndarray):
+            assert left.tobytes() == right.tobytes()
+        else:
+            assert left == right
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=20), st.integers(0, 12))
+@settings(deadline=None)
+def test_decimals_of_any_length_give_the_nearest_number(numbers: list[float], digits: int) -> None:
+    words = [f"{number:.{digits}f}" for number in numbers]
+    text = ("1 " + " ".join(f"{i}:{word}" for i, word in enumerate(words, 1))).encode()
+    for isa in ("portable", ""):
+        rows = parsed(text, isa=isa)
+        assert rows.values.tolist() == np.float32([float(word) for word in words]).tolist()
+
+
+def test_the_environment_can_ask_for_the_portable_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RARESTREAM_ISA", "portable")
+    assert parsed(b"1 3:0.25\n").values.tolist() == [0.25]
+    with pytest.raises(ValueError, match="isa must be"):
+        parsed(b"1 3:0.25\n", isa="avx1024")
+
+
+def test_where_a_chunk_is_cut_does_not_matter() -> None:
+    text = GOLDEN.replace(b"2147483647", b"77")
+    whole = list(stream_of(text, rows=2, threads=0))
+    assert [len(block) for block in whole] == [2, 2, 2]
+    for size in range(1, len(text) + 2):
+        assert same(whole, list(stream_of(text, rows=2, threads=0, chunk=size, zero_based=False)))
+
+
+@given(ROWS, st.integers(1, 40), st.integers(1, 200), st.integers(0, 2))
+@settings(max_examples=60, deadline=None)
+def test_rows_chunks_and_threads_never_change_what_comes(rows: list, cut: int, chunk: int, threads: int) -> None:
+    text = text_of_rows(rows)
+    (whole,) = stream_of(text, threads=0, zero_based=False)
+    blocks = list(stream_of(text, rows=cut, threads=threads, chunk=chunk, zero_based=False))
+    assert [len(block) for block in blocks[:-1]] == [cut] * (len(blocks) - 1)
+    start = 0
+    for block in blocks:
+        expected = whole[start : start + len(block)]
+        assert plain([block])[0][:3] == plain([expected])[0][:3]
+        assert block.labels is not None
+        assert whole.labels is not None
+        assert block.labels.tolist() == whole.labels[start : start + len(block)].tolist()
+        assert block.width == max(block.indices, default=-1) + 1
+        start += len(block)
+    assert start == len(whole)
+
+
+@given(ROWS, st.integers(0, 3))
+@settings(max_examples=40, deadline=None)
+def test_agrees_with_scikit_learn(rows: list, style: int) -> None:
+    text = text_of_rows([(label, dict(sorted(features.items()))) for label, features in rows], style)
+    (block,) = read(io.BytesIO(text), zero_based=False)
+    X, y = load_svmlight_file(io.BytesIO(text), dtype=np.float32, zero_based=False)
+    assert block.labels is not None
+    assert block.labels.tolist() == y.tolist()
+    assert block.indptr.tolist() == X.indptr.tolist()
+    assert block.indices.tolist() == X.indices.tolist()
+    assert block.values.tobytes() == X.data.tobytes()
+
+
+def test_duplicate_features_are_summed_and_rows_sorted() -> None:
+    (block,) = read(io.BytesIO(b"1 9:1 3:0.5 9:2 1:4\n-1 2:1 2:-1\n"))
+    assert block.indices.tolist() == [0, 2, 8, 1]
+    assert block.values.tolist() == [4, 0.5, 3, 0]
+
+
+def test_an_index_0_in_the_first_chunk_makes_a_stream_zero_based() -> None:
+    (block,) = read(io.BytesIO(b"1 3:1\n-1 0:1 2:1\n"))
+    assert block.indices.tolist() == [3, 0, 2]
+    (block,) = read(io.BytesIO(b"1 3:1\n-1 1:1 2:1\n"))
+    assert block.indices.tolist() == [2, 0, 1]
+    (block,) = read(io.BytesIO(b"1 3:1\n-1 1:1 2:1\n"), zero_based=True)
+    assert block.indices.tolist() == [3, 1, 2]
+
+
+def test_the_base_is_decided_once_for_several_files(tmp_path) -> None:
+    (tmp_path / "a.svm").write_bytes(b"1 0:1\n")
+    (tmp_path / "b.svm").write_bytes(b"-1 5:1\n")
+    blocks = list(read([tmp_path / "a.svm", tmp_path / "b.svm"], rows=1))
+    assert [block.indices.tolist() for block in blocks] == [[0], [5]]
+
+
+def test_importances_and_tags_are_there_only_where_they_say_something() -> None:
+    text = b"1 1:1\n1 1:1\n-1 cost:0 1:1\n1 1:1\n1 1:1\n-1 qid:4 1:1\n"
+    first, second, third = read(io.BytesIO(text), rows=2)
+    assert first.importances is None
+    assert first.tags is None
+    assert second.importances is not None
+    assert second.importances.tolist() == [0, 1]
+    assert third.tags is not None
+    assert third.tags.tolist() == [-1, 4]

@@ -1,0 +1,86 @@
+"""Every ```python block of README.md and docs/ runs, and so does every `rarestream` line of their ```sh blocks.
+
+The blocks of a page run in order, in one namespace, in an empty folder in which each svmlight file that the page names
+is there, with a few hundred rows to learn.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+import rarestream
+
+HOME = Path(__file__).parent.parent
+PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DATA_FILE = re.compile(r"[\w/-]+\.svm(?:\.(?:gz|bz2|xz|zst))?\b")
+COMPRESSED = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return FENCE.findall(page.read_text("utf-8"))
+
+
+def rows(seed: int, count: int = 400, features: int = 200) -> bytes:
+    """svmlight rows with a signal: which features a row has says something of its label."""
+    truth = np.random.default_rng(0).normal(size=features)
+    generator = np.random.default_rng(seed)
+    lines = []
+    for _ in range(count):
+        columns = np.sort(generator.choice(features, 12, replace=False))
+        label = 1 if truth[columns].sum() + generator.normal() > 2 else -1
+        lines.append(f"{label} " + " ".join(f"{column + 1}:1" for column in columns))
+    return "\n".join([*lines, ""]).encode()
+
+
+def put_data(named: str) -> None:
+    for seed, name in enumerate(sorted(set(DATA_FILE.findall(named)))):
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(COMPRESSED.get(path.suffix, bytes)(rows(seed)))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    put_data("\n".join(code for _, code in blocks(page)))
+    namespace: dict[str, object] = {"__name__": page.stem}
+    for number, (language, code) in enumerate(blocks(page), 1):
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)
+        else:
+            for line in code.splitlines():
+                if line.startswith("rarestream "):
+                    ended = subprocess.run(line, shell=True, capture_output=True, text=True)
+                    assert ended.returncode == 0, f"{page.name}: {line}\n{ended.stderr}"
+
+
+def test_the_reference_has_every_public_name():
+    reference = (HOME / "docs" / "reference.md").read_text("utf-8")
+    public = set(rarestream.__all__) - {"__version__"}
+    assert {name for name in public if not re.search(rf"::\s+rarestream\.{name}\b", reference)} == set()
+
+
+def test_every_learner_has_a_page():
+    pages = "".join(path.read_text("utf-8") for path in (HOME / "docs" / "learners").glob("*.md"))
+    assert {name for name in rarestream.learner_names() if f"`{name}`" not in pages} == set()
