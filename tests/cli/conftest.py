@@ -45,5 +45,3 @@ def process(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
 def started(*words: object, **options: Any) -> subprocess.Popen[str]:
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
     return subprocess.Popen([*PROGRAM, *(str(word) for word in words)], **options)
-
-

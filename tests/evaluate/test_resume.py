@@ -119,7 +119,7 @@ def test_a_file_of_the_same_name_with_other_rows_is_other_data(tmp_path):
     train(model, read(path))
     path.write_text(rows(1, 400))
     assert not place_in(model.source, expand(path)).known
-    path.write_text(rows(0, 200))  # the head agrees, but rows that were learned are gone
+    path.write_text(rows(0, 200))  # rows of the head that was learned are gone
     assert not place_in(model.source, expand(path)).known
 
 
@@ -140,7 +140,7 @@ def test_a_shuffled_file_that_grew_is_refused_with_a_way_on(tmp_path):
     train(model, read(path, shuffle=1))
     with path.open("a") as file:
         file.write(rows(300, 310))
-    with pytest.raises(DataError, match="grown since it was learned in shuffled order"):
+    with pytest.raises(DataError, match="another size than when it was learned in shuffled order"):
         place_in(model.source, expand(path))
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from rarestream.cli import look
+from rarestream.cli import failures, look
 from rarestream.evaluate import Run, Step
 from rarestream.metrics import Estimate, StreamingAuc
 from rarestream.readers import SortedCheck
@@ -146,7 +146,11 @@ def counts(run: Run) -> dict[str, Any]:
 
 
 def emit(record: dict[str, Any]) -> None:
-    print(json.dumps(record, allow_nan=False), flush=True)
+    """A JSON line on standard output. If nobody reads it any more, training goes on: the model is what counts."""
+    try:
+        print(json.dumps(record, allow_nan=False), flush=True)
+    except BrokenPipeError:
+        failures.silence()
 
 
 def number(value: float) -> float | None:

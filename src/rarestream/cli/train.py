@@ -284,8 +284,8 @@ def _how(place: Place, model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def _where(place: Place) -> str:
-    if place.grown:
-        return f"The data have grown: going on after row {look.count(place.rows)} of pass {place.number}."
+    if place.resized:
+        return f"The data have changed in size: going on after row {look.count(place.rows)} of pass {place.number}."
     if place.complete:
         return f"The model has learned these data {'once' if place.number == 1 else f'{place.number} times'} already."
     return f"Going on after row {look.count(place.rows)} of pass {place.number}."

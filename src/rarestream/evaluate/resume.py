@@ -31,7 +31,7 @@ class Place:
     passes: int = 1  # wanted in all
     complete: bool = False  # nothing is left of the passes wanted
     known: bool = False  # the model has learned from these data
-    grown: bool = False  # and they have grown since
+    resized: bool = False  # and they have grown since, or a row behind the head was mended
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def source(self, stream: Stream) -> dict[str, Any]:
@@ -66,27 +66,25 @@ def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
         return Place()  # never trained on files, or by a program that kept its own notes
     if len(files) > len(data) or not all(map(_same, files, data)):
         return Place()
-    grown = len(files) < len(data) or any(
+    resized = len(files) < len(data) or any(
         entry["size"] != one.described["size"] for entry, one in zip(files, data, strict=True)
     )
-    if not grown:
+    if not resized:
         return place
     if place.settings.get("shuffle") is not None:
         raise DataError(
-            f"{data[0].name}: has grown since it was learned in shuffled order, which is another order now. "
+            f"{data[0].name}: has another size than when it was learned in shuffled order, so that order is lost. "
             "Put the new rows in a file of their own and train on that, or follow a growing file without --shuffle."
         )
     return Place(
-        number=place.number, rows=place.rows, passes=place.passes, known=True, grown=True, settings=place.settings
+        number=place.number, rows=place.rows, passes=place.passes, known=True, resized=True, settings=place.settings
     )
 
 
 def _same(entry: Described, source: Source) -> bool:
-    """Whether the source is what the entry describes, perhaps with more behind it."""
+    """Whether the source is what the entry describes, as far as its head goes."""
     now = source.described
     if entry["name"] != now["name"] or entry["size"] is None or now["size"] is None:
-        return False
-    if now["size"] < entry["size"]:
         return False
     if entry["size"] >= HEAD or entry["size"] == now["size"]:
         return entry["crc32"] == now["crc32"]
