@@ -161,3 +161,26 @@ def test_a_source_that_says_nothing_usable_means_new_data(tmp_path, source):
     path = tmp_path / "data.svm"
     path.write_text(rows(0, 3))
     assert place_in(source, expand(Path(path))) == Place()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": []},
+        {"rows": -1},
+        {"pass": "1"},
+        {"passes": None},
+        {"settings": {}},
+        {"settings": {"format": 3, "zero_based": None, "positive": None, "shuffle": None}},
+        {"settings": {"format": None, "zero_based": None, "positive": None, "shuffle": "x"}},
+        {"files": [{"name": 1, "size": 1, "crc32": 1}]},
+        {"files": [{"name": "data.svm", "size": "1", "crc32": 1}]},
+    ],
+)
+def test_a_source_from_a_hostile_file_means_new_data(tmp_path, change):
+    path = tmp_path / "data.svm"
+    path.write_text(rows(0, 3))
+    model = Model("dual-auc")
+    train(model, read(path))
+    assert place_in(model.source, expand(path)).known
+    assert place_in({**model.source, **change}, expand(path)) == Place()

@@ -79,7 +79,7 @@ def test_an_interrupt_while_waiting_for_rows_loses_nothing(events):
     class Interrupting:
         """A stream during whose fourth wait Ctrl-C is pressed."""
 
-        settings, sources, fraction, refused, refusals = stream.settings, stream.sources, None, 0, ()  # noqa: RUF012
+        settings, sources, fraction, refused, refusals = stream.settings, stream.sources, None, 0, ()
 
         def skip(self, rows):
             stream.skip(rows)

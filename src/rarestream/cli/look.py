@@ -54,6 +54,8 @@ def size(number: int) -> str:
 
 
 def duration(seconds: float) -> str:
+    if isinstance(seconds, int) and seconds < 60:
+        return f"{seconds} s"
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:

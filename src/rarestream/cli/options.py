@@ -43,11 +43,15 @@ def given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def remembered(source: Mapping[str, Any]) -> dict[str, Any]:
+def as_learned(source: Mapping[str, Any]) -> dict[str, Any]:
     """How a model's data were read, as far as other data should be read alike: the base and the positive label."""
-    settings = source.get("settings")
-    kept = settings if isinstance(settings, Mapping) else {}
-    return given(zero_based=kept.get("zero_based"), positive=kept.get("positive"))
+    from rarestream.evaluate import remembered
+
+    kept = remembered(source)
+    if kept is None:
+        return {}
+    settings = kept[1].settings
+    return given(zero_based=settings["zero_based"], positive=settings["positive"])
 
 
 def check_paths(data: Sequence[str]) -> None:

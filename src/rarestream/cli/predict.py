@@ -38,7 +38,7 @@ def predict(
     options.check_paths(data)
     if output is not None and not output.parent.is_dir():
         failures.say(f"{output}: the folder {output.parent} does not exist. Make it first.", failures.FAILED)
-    how = {**options.remembered(loaded.source), **options.given(zero_based=zero_based, format=format)}
+    how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
     how.pop("positive", None)
     stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
     row, beyond = 0, 0

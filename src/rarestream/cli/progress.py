@@ -113,17 +113,19 @@ class Progress:
         parts = [
             f"{look.short(run.model.rows)} rows, {look.short(run.rows / seconds)}/s",
             f"{look.short(run.nonzeros / seconds)} non-zeros/s",
-            f"AUC {figure(auc).strip()} ±{(auc.high - auc.low) / 2:.4f}",
+            f"AUC {figure(auc).strip()} ±{(auc.high - auc.low) / 2:.3f}",
         ]
         fraction = run.fraction
         if fraction is not None:
             if self._started_at is None:
                 self._started_at = fraction if run.place.known else 0.0
             covered = fraction - self._started_at
-            left = f", {look.duration(seconds * (1 - fraction) / covered)} left" if covered > 0.01 else ""
-            parts.append(f"{100 * fraction:.0f} %{left}")
+            left = look.duration(round(seconds * (1 - fraction) / covered)) if covered > 0.01 else ""
+            parts.append(f"{left} left" if left else f"{100 * fraction:.0f} %")
         text = " · ".join(parts)
-        print(f"\r\x1b[K  {self._ink(text[: look.width() - 3], 'dim')}", end="", file=sys.stderr, flush=True)
+        if len(text) > look.width() - 3:
+            text = " · ".join(parts[:1] + parts[2:])
+        print(f"\r\x1b[K  {self._ink(text, 'dim')}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         if self._live and self._drawn:

@@ -280,7 +280,7 @@ def _how(place: Place, model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
                     param_hint=f"'{option}'",
                 )
         return dict(place.settings)
-    return {**options.remembered(model.source), **chosen}
+    return {**options.as_learned(model.source), **chosen}
 
 
 def _where(place: Place) -> str:

@@ -21,6 +21,13 @@ from rarestream.errors import DataError
 from rarestream.readers import Stream
 from rarestream.readers.sources import HEAD, Described, Source
 
+SETTINGS: dict[str, Any] = {
+    "format": str | None,
+    "zero_based": bool | None,
+    "positive": float | int | None,
+    "shuffle": int | None,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -46,24 +53,45 @@ class Place:
         }
 
 
+def remembered(source: Mapping[str, Any]) -> tuple[list[Described], Place] | None:
+    """The files and the place that a model's `source` tells of; None if it tells of none.
+
+    A program that trains without files may keep notes of its own there, and a model file may come from anywhere.
+    """
+    try:
+        files = [Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"]) for entry in source["files"]]
+        settings = {word: source["settings"][word] for word in SETTINGS}
+        place = Place(
+            number=source["pass"],
+            rows=source["rows"],
+            passes=source["passes"],
+            complete=source["complete"],
+            known=True,
+            settings=settings,
+        )
+    except (KeyError, TypeError, IndexError):
+        return None
+    counts = (place.number, place.rows, place.passes)
+    sound = (
+        len(files) > 0
+        and all(isinstance(entry["name"], str) for entry in files)
+        and all(isinstance(entry[word], int | None) for entry in files for word in ("size", "crc32"))
+        and all(isinstance(count, int) and count >= 0 for count in counts)
+        and all(isinstance(settings[word], kinds) for word, kinds in SETTINGS.items())
+    )
+    return (files, place) if sound else None
+
+
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     """Where a model with this `source` stopped in the data; the start if it never saw them.
 
     The same files in the same order are known again by name and head, so a log that has grown, or that got a
     successor, goes on where it stopped. Standard input is always new.
     """
-    try:
-        files = [Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"]) for entry in source["files"]]
-        place = Place(
-            number=int(source["pass"]),
-            rows=int(source["rows"]),
-            passes=int(source["passes"]),
-            complete=bool(source["complete"]),
-            known=True,
-            settings=dict(source["settings"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        return Place()  # never trained on files, or by a program that kept its own notes
+    kept = remembered(source)
+    if kept is None:
+        return Place()
+    files, place = kept
     if len(files) > len(data) or not all(map(_same, files, data)):
         return Place()
     resized = len(files) < len(data) or any(
