@@ -68,6 +68,13 @@ def test_the_demo_is_the_same_for_the_same_seed_but_for_the_clock():
     assert "\x1b" not in first
 
 
+def test_an_output_that_knows_only_ascii_is_no_error(trained, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = process("inspect", trained)
+    assert done.returncode == 0, done.stderr
+    assert "largest weights" in done.stdout
+
+
 def test_no_color_is_honoured(trained, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in run("inspect", trained).stdout
@@ -90,7 +97,8 @@ def test_short_numbers(number, text):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0421, "42 ms"), (0, "0 s"), (7, "7 s"), (5.04, "5.0 s"), (59.97, "1 min 00 s"), (3725, "1 h 02 min")]
+    ("seconds", "text"),
+    [(0.0421, "42 ms"), (0, "0 s"), (7, "7 s"), (5.04, "5.0 s"), (59.97, "1 min 00 s"), (3725, "1 h 02 min")],
 )
 def test_durations(seconds, text):
     assert look.duration(seconds) == text

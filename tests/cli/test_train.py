@@ -264,7 +264,7 @@ def test_a_signal_before_the_first_row_saves_nothing(tmp_path):
 
 def test_output_that_nobody_reads_any_more_does_not_cost_the_model(events, tmp_path):
     path = tmp_path / "m.rare"
-    with started("train", events, "-o", path, "--json", "-P", 10) as program:
+    with started("train", events, "-o", path, "--json", "-P", 40) as program:
         assert program.stdout is not None
         program.stdout.readline()
         program.stdout.close()

@@ -66,6 +66,17 @@ def check_paths(data: Sequence[str]) -> None:
             failures.say(f"{name}: no such file.", failures.FAILED)
 
 
+def check_output(path: Path, inputs: Sequence[str]) -> None:
+    """A file to write that could not be written, or that is also read, ends the program before any work is done."""
+    if path.is_dir():
+        failures.say(f"{path}: is a directory; name a file in it.", failures.FAILED)
+    if not path.parent.is_dir():
+        failures.say(f"{path}: the folder {path.parent} does not exist. Make it first.", failures.FAILED)
+    for name in inputs:
+        if path.is_file() and Path(name).is_file() and path.samefile(name):
+            raise typer.BadParameter(f"{path} is also what is read; it would be lost.", param_hint="'--output'")
+
+
 def tell_refused(refused: int, first: Sequence[str]) -> None:
     """A warning, if rows were skipped."""
     from rarestream.cli import look

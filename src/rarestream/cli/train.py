@@ -79,7 +79,7 @@ def train(
     Every row is scored before it is learned, so the AUC shown is that of rows the model had not seen.
     Ctrl-C saves what was learned.
     """
-    target = _target(output, resume)
+    target = _target(output, resume, data)
     marks = _marks(progress)
     model = _resumed(resume, learner, set, scale, dtype) if resume else _new(learner, set, scale, dtype)
 
@@ -158,15 +158,14 @@ def _learn(run: Run, show: Progress, save: Callable[[], None], save_every: int |
         raise
 
 
-def _target(output: Path | None, resume: Path | None) -> Path:
+def _target(output: Path | None, resume: Path | None, data: list[str]) -> Path:
     """Where the model goes. Checked now, not after an hour of training."""
     target = output or resume
     if target is None:
         raise typer.BadParameter("where to save the model is missing: -o MODEL.", param_hint="'--output' / '-o'")
-    if target.is_dir():
-        failures.say(f"{target}: is a directory; name a file in it, such as {target / 'model.rare'}.", failures.FAILED)
-    if not target.parent.is_dir():
-        failures.say(f"{target}: the folder {target.parent} does not exist. Make it first.", failures.FAILED)
+    options.check_output(target, data)
+    if target.exists() and not target.is_file():
+        failures.say(f"{target}: is not a file that a model could replace. Choose another name.", failures.FAILED)
     if not os.access(target.parent, os.W_OK):
         failures.say(f"{target}: the folder {target.parent} cannot be written to. Choose another.", failures.FAILED)
     return target
