@@ -112,8 +112,6 @@ def print_accuracy(accuracy: Mapping[str, Mapping[str, float]]) -> None:
 def _print_columns(
     columns: Mapping[str, Mapping[str, float]], base: str | None, form: str, everywhere: str | None = None
 ) -> None:
-    if not columns:
-        return
     names = list(dict.fromkeys(name for found in columns.values() for name in found))
     print(f"{'':40}" + "".join(f"{shape:>19}" for shape in columns))
     for name in names:

@@ -11,10 +11,12 @@ project = "rarestream"
 copyright = "the rarestream developers"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+napoleon_google_docstring = False
 exclude_patterns = ["_build"]
 default_role = "code"
 myst_heading_anchors = 3
+suppress_warnings = ["toc.not_readable"]  # pages listed before they are written
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -36,6 +38,8 @@ html_theme_options: dict[str, Any] = {
 
 def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Docstrings here are plain text: formulas are indented, parameters stand in columns. Both are set as they are."""
+    if "Parameters" in lines:  # NumPy's style, as scikit-learn's users expect it: napoleon's work
+        return
     paragraphs = [part.split("\n") for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
     found: list[str] = []
     verbatim = False
@@ -68,4 +72,4 @@ def short_types(app: Any, what: str, name: str, thing: Any, options: Any, signat
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", short_types)
-    app.connect("autodoc-process-docstring", as_rst)
+    app.connect("autodoc-process-docstring", as_rst, priority=400)  # before napoleon takes the headings away
