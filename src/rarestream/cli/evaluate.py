@@ -54,7 +54,7 @@ def evaluate(
         loaded = Model.load(model)
         options.check_paths(data)
         chosen = options.given(zero_based=zero_based, positive=positive, format=format)
-        how = {**options.remembered(loaded.source), **chosen}
+        how = {**options.as_learned(loaded.source), **chosen}
         stream = read(data, **how, max_bad_rows=max_bad_rows, threads=threads)
         found = held_out(loaded, stream)
         options.tell_refused(stream.refused, stream.refusals)

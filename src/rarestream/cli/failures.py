@@ -21,13 +21,17 @@ def say(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
+def silence() -> None:
+    """Whoever read standard output has gone: the rest of it goes nowhere, and nothing complains again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def end(error: BaseException) -> NoReturn:
     """Ends the program as the error deserves. Mistakes of a user's get a message; a traceback only on request."""
     from rarestream.errors import DataError, RarestreamError
 
     if isinstance(error, BrokenPipeError):
-        # Whoever read our output has gone. The interpreter's own flush at exit must not complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         sys.exit(BROKEN_PIPE)
     if debugging or os.environ.get("RARESTREAM_DEBUG", "0") not in ("", "0"):
         raise error

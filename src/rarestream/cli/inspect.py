@@ -41,8 +41,9 @@ def inspect(model: ModelPath, top: Top = 10, diff: Other = None, json: options.J
 
 
 def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
-    settings = model.source.get("settings") or {}
-    known = settings.get("zero_based")
+    from rarestream.evaluate import remembered
+
+    kept = remembered(model.source)
     return {
         "model": str(path),
         "bytes": path.stat().st_size,
@@ -61,7 +62,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "metrics": header.get("metrics", {}),
         "source": model.source,
         # Without a file to go by, columns are what the program that trained it passed in: NumPy's, from 0.
-        "zero_based": True if known is None and not model.source else bool(known),
+        "zero_based": kept is None or bool(kept[1].settings["zero_based"]),
     }
 
 
@@ -125,18 +126,17 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
 
 
 def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:
-    files = source.get("files")
-    if not files:
+    from rarestream.evaluate import remembered
+
+    kept = remembered(source)
+    if kept is None:
         return []
+    files, place = kept
     names = ", ".join(entry["name"] for entry in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
-    settings = source.get("settings", {})
-    shuffled = "" if settings.get("shuffle") is None else f", shuffled with seed {settings['shuffle']}"
-    where = f"pass {source['pass']} of {source['passes']}"
-    if source["complete"]:
-        where += ", complete"
-    else:
-        where += f", stopped after row {look.count(source['rows'])}"
-    return [("data", f"{names}{shuffled}"), ("", where)]
+    shuffle = place.settings["shuffle"]
+    shuffled = "" if shuffle is None else f", shuffled with seed {shuffle}"
+    where = "complete" if place.complete else f"stopped after row {look.count(place.rows)}"
+    return [("data", f"{names}{shuffled}"), ("", f"pass {place.number} of {place.passes}, {where}")]
 
 
 def _show_weights(facts: dict[str, Any], other: Path | None) -> None:

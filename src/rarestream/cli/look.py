@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -54,6 +55,8 @@ def size(number: int) -> str:
 
 
 def duration(seconds: float) -> str:
+    if isinstance(seconds, int) and seconds < 60:
+        return f"{seconds} s"
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:
@@ -103,33 +106,24 @@ def curve(
     """A curve of (rows, AUC) in dots of a braille grid, under a dashed line at the ceiling."""
     if not points:
         return []
-    ys = [y for _, y in points]
-    low = min(ys)
-    low, high = low - 0.02 * (ceiling - low), max(ceiling, *ys)
     margin, plot = 7, columns - 7
     last = max(x for x, _ in points)
+    heights = [_between(points, (column + 1) / (2 * plot) * last) for column in range(2 * plot)]
+    known = [y for y in heights if y is not None]
+    low, high = min(known), max(ceiling, *known)
     dots = [[0] * plot for _ in range(lines)]
 
     def height(y: float) -> int:  # in dots from the top
-        return min(4 * lines - 1, max(0, round((high - y) / (high - low or 1) * (4 * lines - 1))))
+        return round((high - y) / (high - low or 1) * (4 * lines - 1))
 
-    previous: int | None = None
-    at = 0
-    for column in range(2 * plot):
-        x = (column + 1) / (2 * plot) * last
-        while at + 1 < len(points) and points[at + 1][0] <= x:
-            at += 1
-        if points[at][0] > x:
-            continue
-        y = points[at][1]
-        if at + 1 < len(points):  # straight between two points
-            (x0, y0), (x1, y1) = points[at], points[at + 1]
-            y = y0 + (y1 - y0) * (x - x0) / (x1 - x0 or 1)
-        now = height(y)
-        before = now if previous is None else previous
-        for dot in range(min(now, before), max(now, before) + 1):  # no gaps where it is steep
-            _dot(dots, column, dot)
-        previous = now
+    before: int | None = None
+    for column, y in enumerate(heights):
+        if y is not None:
+            now = height(y)
+            start = now if before is None else before
+            for dot in range(min(now, start), max(now, start) + 1):  # no gaps where it is steep
+                _dot(dots, column, dot)
+            before = now
     top = height(ceiling)
     out = []
     for line in range(lines):
@@ -146,6 +140,14 @@ def curve(
     foot[plot - len(end) :] = end
     out += [" " * (margin - 1) + "└" + "─" * plot, " " * margin + "".join(foot)]
     return out
+
+
+def _between(points: Sequence[tuple[float, float]], x: float) -> float | None:
+    """The height at x of the line through the points, which ascend; None left of the first."""
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        if x0 <= x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0 or 1)
+    return points[-1][1] if x >= points[-1][0] else None
 
 
 def _dot(dots: list[list[int]], column: int, line: int) -> None:

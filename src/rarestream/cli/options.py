@@ -43,11 +43,15 @@ def given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def remembered(source: Mapping[str, Any]) -> dict[str, Any]:
+def as_learned(source: Mapping[str, Any]) -> dict[str, Any]:
     """How a model's data were read, as far as other data should be read alike: the base and the positive label."""
-    settings = source.get("settings")
-    kept = settings if isinstance(settings, Mapping) else {}
-    return given(zero_based=kept.get("zero_based"), positive=kept.get("positive"))
+    from rarestream.evaluate import remembered
+
+    kept = remembered(source)
+    if kept is None:
+        return {}
+    settings = kept[1].settings
+    return given(zero_based=settings["zero_based"], positive=settings["positive"])
 
 
 def check_paths(data: Sequence[str]) -> None:
@@ -60,6 +64,17 @@ def check_paths(data: Sequence[str]) -> None:
             failures.say(f"{name}: is a directory. Name the files in it: {path / '*.svm'}", failures.FAILED)
         if not path.exists():
             failures.say(f"{name}: no such file.", failures.FAILED)
+
+
+def check_output(path: Path, inputs: Sequence[str]) -> None:
+    """A file to write that could not be written, or that is also read, ends the program before any work is done."""
+    if path.is_dir():
+        failures.say(f"{path}: is a directory; name a file in it.", failures.FAILED)
+    if not path.parent.is_dir():
+        failures.say(f"{path}: the folder {path.parent} does not exist. Make it first.", failures.FAILED)
+    for name in inputs:
+        if path.is_file() and Path(name).is_file() and path.samefile(name):
+            raise typer.BadParameter(f"{path} is also what is read; it would be lost.", param_hint="'--output'")
 
 
 def tell_refused(refused: int, first: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rarestream.cli import failures, look, options
+from rarestream.cli import look, options
 
 ModelPath = Annotated[Path, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL")]
 Output = Annotated[
@@ -36,9 +36,9 @@ def predict(
 
     loaded = Model.load(model)
     options.check_paths(data)
-    if output is not None and not output.parent.is_dir():
-        failures.say(f"{output}: the folder {output.parent} does not exist. Make it first.", failures.FAILED)
-    how = {**options.remembered(loaded.source), **options.given(zero_based=zero_based, format=format)}
+    if output is not None:
+        options.check_output(output, [*data, str(model)])
+    how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
     how.pop("positive", None)
     stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
     row, beyond = 0, 0

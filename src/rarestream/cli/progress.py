@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from rarestream.cli import look
+from rarestream.cli import failures, look
 from rarestream.evaluate import Run, Step
 from rarestream.metrics import Estimate, StreamingAuc
 from rarestream.readers import SortedCheck
@@ -38,6 +38,13 @@ class Progress:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._began
+
+    def start(self) -> None:
+        """Before the first rows: a shuffle reads them all first, which may take a while."""
+        if self._live:
+            self._drawn = time.monotonic()
+            what = "reading and shuffling" if self._run.stream.settings["shuffle"] is not None else "reading"
+            print(f"  {self._ink(what + ' ...', 'dim')}", end="", file=sys.stderr, flush=True)
 
     def step(self, step: Step) -> None:
         labels = step.block.labels
@@ -69,7 +76,7 @@ class Progress:
                 }
             )
         if self._table:
-            self._clear()
+            self.clear()
             if not self._headed:
                 self._ink.line(self._ink(HEADING, "bold"))
                 self._headed = True
@@ -86,14 +93,14 @@ class Progress:
         """A last mark for the rows since the one before, if there are any; the live line goes."""
         if self._run.rows > self._marked_rows and (self._table or self._lines):
             self.mark()
-        self._clear()
+        self.clear()
 
     def warn(self, message: str) -> None:
-        self._clear()
+        self.clear()
         self._ink.line(f"{self._ink('warning:', 'yellow', 'bold')} {message}")
 
     def note(self, message: str) -> None:
-        self._clear()
+        self.clear()
         self._ink.line(message)
 
     def _draw(self) -> None:
@@ -104,27 +111,23 @@ class Progress:
         run, auc = self._run, self._run.model.progress.auc
         seconds = max(self.seconds, 1e-9)
         parts = [
-            f"{look.count(run.model.rows)} rows",
-            f"AUC {figure(auc)} {interval(auc)}",
-            f"{look.short(run.rows / seconds)} rows/s",
+            f"{look.short(run.model.rows)} rows, {look.short(run.rows / seconds)}/s",
             f"{look.short(run.nonzeros / seconds)} non-zeros/s",
+            f"AUC {figure(auc).strip()} ±{(auc.high - auc.low) / 2:.3f}",
         ]
         fraction = run.fraction
         if fraction is not None:
             if self._started_at is None:
                 self._started_at = fraction if run.place.known else 0.0
             covered = fraction - self._started_at
-            parts.insert(1, f"{100 * fraction:.0f} %")
-            if covered > 0.01:
-                parts.insert(2, f"{look.duration(seconds * (1 - fraction) / covered)} to go")
-        room = look.width() - 3
-        text = parts[0]
-        for part in parts[1:]:
-            if len(text) + 3 + len(part) <= room:
-                text += " · " + part
+            left = look.duration(round(seconds * (1 - fraction) / covered)) if covered > 0.01 else ""
+            parts.append(f"{left} left" if left else f"{100 * fraction:.0f} %")
+        text = " · ".join(parts)
+        if len(text) > look.width() - 3:
+            text = " · ".join(parts[:1] + parts[2:])
         print(f"\r\x1b[K  {self._ink(text, 'dim')}", end="", file=sys.stderr, flush=True)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         if self._live and self._drawn:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -145,7 +148,11 @@ def counts(run: Run) -> dict[str, Any]:
 
 
 def emit(record: dict[str, Any]) -> None:
-    print(json.dumps(record, allow_nan=False), flush=True)
+    """A JSON line on standard output. If nobody reads it any more, training goes on: the model is what counts."""
+    try:
+        print(json.dumps(record, allow_nan=False), flush=True)
+    except BrokenPipeError:
+        failures.silence()
 
 
 def number(value: float) -> float | None:

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,7 +79,7 @@ def train(
     Every row is scored before it is learned, so the AUC shown is that of rows the model had not seen.
     Ctrl-C saves what was learned.
     """
-    target = _target(output, resume)
+    target = _target(output, resume, data)
     marks = _marks(progress)
     model = _resumed(resume, learner, set, scale, dtype) if resume else _new(learner, set, scale, dtype)
 
@@ -93,6 +93,8 @@ def train(
     chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
     how = _how(place, model, chosen)
     stream = read(data, **how, max_bad_rows=max_bad_rows, threads=threads)
+    if (passes or place.passes) > 1 and stream.size is None:
+        raise typer.BadParameter("a pipe can be read once only; save it to a file first.", param_hint="'--passes'")
     run = Run(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
     terminal = sys.stderr.isatty()
     show = Progress(
@@ -105,15 +107,9 @@ def train(
     if place.known and not quiet:
         show.note(_where(place))
     kind = "scoring" if scoring_only else "resumable"
-    saved_at = 0
     with _stopped_by_signals(run):
-        for step in run:
-            show.step(step)
-            if save_every and run.rows - saved_at >= save_every:
-                model.save(target, kind)
-                saved_at = run.rows
-        show.close()
-        if run.rows or resume:
+        _learn(run, show, lambda: model.save(target, kind), save_every)
+        if run.rows or (resume and target != resume and not run.interrupted):
             model.save(target, kind)
     _warn(run, show)
     if json:
@@ -140,15 +136,36 @@ def train(
         failures.say(f"interrupted; what was learned is in {target}. {way_on}", failures.INTERRUPTED)
 
 
-def _target(output: Path | None, resume: Path | None) -> Path:
+def _learn(run: Run, show: Progress, save: Callable[[], None], save_every: int | None) -> None:
+    from rarestream.errors import DataError
+
+    saved = 0
+    try:
+        show.start()
+        for step in run:
+            show.step(step)
+            if save_every and run.rows - saved >= save_every:
+                save()
+                saved = run.rows
+        show.close()
+    except DataError as error:
+        show.clear()
+        kept = f"The model file has the first {look.count(saved)} rows" if saved else "Nothing was saved"
+        skip = " To skip and count rows that break a rule: --max-bad-rows N." if run.stream.refused == 1 else ""
+        raise DataError(f"{error}\n{kept}.{skip}") from error
+    except BaseException:
+        show.clear()
+        raise
+
+
+def _target(output: Path | None, resume: Path | None, data: list[str]) -> Path:
     """Where the model goes. Checked now, not after an hour of training."""
     target = output or resume
     if target is None:
         raise typer.BadParameter("where to save the model is missing: -o MODEL.", param_hint="'--output' / '-o'")
-    if target.is_dir():
-        failures.say(f"{target}: is a directory; name a file in it, such as {target / 'model.rare'}.", failures.FAILED)
-    if not target.parent.is_dir():
-        failures.say(f"{target}: the folder {target.parent} does not exist. Make it first.", failures.FAILED)
+    options.check_output(target, data)
+    if target.exists() and not target.is_file():
+        failures.say(f"{target}: is not a file that a model could replace. Choose another name.", failures.FAILED)
     if not os.access(target.parent, os.W_OK):
         failures.say(f"{target}: the folder {target.parent} cannot be written to. Choose another.", failures.FAILED)
     return target
@@ -262,12 +279,12 @@ def _how(place: Place, model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
                     param_hint=f"'{option}'",
                 )
         return dict(place.settings)
-    return {**options.remembered(model.source), **chosen}
+    return {**options.as_learned(model.source), **chosen}
 
 
 def _where(place: Place) -> str:
-    if place.grown:
-        return f"The data have grown: going on after row {look.count(place.rows)} of pass {place.number}."
+    if place.resized:
+        return f"The data have changed in size: going on after row {look.count(place.rows)} of pass {place.number}."
     if place.complete:
         return f"The model has learned these data {'once' if place.number == 1 else f'{place.number} times'} already."
     return f"Going on after row {look.count(place.rows)} of pass {place.number}."

@@ -1,7 +1,7 @@
 """Reader to model to metric: progressive validation while training, and evaluation on held-out rows."""
 
 from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate
-from rarestream.evaluate.resume import Place, place_in
+from rarestream.evaluate.resume import Place, place_in, remembered
 from rarestream.evaluate.scorefile import evaluate_scores
 from rarestream.evaluate.training import Run, Step, doubling, train
 
@@ -15,5 +15,6 @@ __all__ = [
     "evaluate",
     "evaluate_scores",
     "place_in",
+    "remembered",
     "train",
 ]

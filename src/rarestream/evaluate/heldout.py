@@ -90,12 +90,15 @@ class Evaluator:
     def _joined(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         assert self._batches
         labels, scores, importances = zip(*self._batches, strict=True)
+        self._batches.clear()  # kept once only
         weights = None
         if any(part is not None for part in importances):
             weights = np.concatenate(
                 [np.ones(len(mine)) if part is None else part for mine, part in zip(labels, importances, strict=True)]
             )
-        return np.concatenate(labels), np.concatenate(scores), weights
+        whole = (np.concatenate(labels), np.concatenate(scores), weights)
+        self._batches.append(whole)
+        return whole
 
 
 def evaluate(model: Model, blocks: Iterable[Block]) -> Evaluation:

@@ -21,6 +21,13 @@ from rarestream.errors import DataError
 from rarestream.readers import Stream
 from rarestream.readers.sources import HEAD, Described, Source
 
+SETTINGS: dict[str, Any] = {
+    "format": str | None,
+    "zero_based": bool | None,
+    "positive": float | int | None,
+    "shuffle": int | None,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -31,7 +38,7 @@ class Place:
     passes: int = 1  # wanted in all
     complete: bool = False  # nothing is left of the passes wanted
     known: bool = False  # the model has learned from these data
-    grown: bool = False  # and they have grown since
+    resized: bool = False  # and they have grown since, or a row behind the head was mended
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def source(self, stream: Stream) -> dict[str, Any]:
@@ -46,47 +53,66 @@ class Place:
         }
 
 
+def remembered(source: Mapping[str, Any]) -> tuple[list[Described], Place] | None:
+    """The files and the place that a model's `source` tells of; None if it tells of none.
+
+    A program that trains without files may keep notes of its own there, and a model file may come from anywhere.
+    """
+    try:
+        files = [Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"]) for entry in source["files"]]
+        settings = {word: source["settings"][word] for word in SETTINGS}
+        place = Place(
+            number=source["pass"],
+            rows=source["rows"],
+            passes=source["passes"],
+            complete=source["complete"],
+            known=True,
+            settings=settings,
+        )
+    except (KeyError, TypeError, IndexError):
+        return None
+    counts = (place.number, place.rows, place.passes)
+    sound = (
+        len(files) > 0
+        and all(isinstance(entry["name"], str) for entry in files)
+        and all(isinstance(entry[word], int | None) for entry in files for word in ("size", "crc32"))
+        and all(isinstance(count, int) and count >= 0 for count in counts)
+        and all(isinstance(settings[word], kinds) for word, kinds in SETTINGS.items())
+    )
+    return (files, place) if sound else None
+
+
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     """Where a model with this `source` stopped in the data; the start if it never saw them.
 
     The same files in the same order are known again by name and head, so a log that has grown, or that got a
     successor, goes on where it stopped. Standard input is always new.
     """
-    try:
-        files = [Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"]) for entry in source["files"]]
-        place = Place(
-            number=int(source["pass"]),
-            rows=int(source["rows"]),
-            passes=int(source["passes"]),
-            complete=bool(source["complete"]),
-            known=True,
-            settings=dict(source["settings"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        return Place()  # never trained on files, or by a program that kept its own notes
+    kept = remembered(source)
+    if kept is None:
+        return Place()
+    files, place = kept
     if len(files) > len(data) or not all(map(_same, files, data)):
         return Place()
-    grown = len(files) < len(data) or any(
+    resized = len(files) < len(data) or any(
         entry["size"] != one.described["size"] for entry, one in zip(files, data, strict=True)
     )
-    if not grown:
+    if not resized:
         return place
     if place.settings.get("shuffle") is not None:
         raise DataError(
-            f"{data[0].name}: has grown since it was learned in shuffled order, which is another order now. "
+            f"{data[0].name}: has another size than when it was learned in shuffled order, so that order is lost. "
             "Put the new rows in a file of their own and train on that, or follow a growing file without --shuffle."
         )
     return Place(
-        number=place.number, rows=place.rows, passes=place.passes, known=True, grown=True, settings=place.settings
+        number=place.number, rows=place.rows, passes=place.passes, known=True, resized=True, settings=place.settings
     )
 
 
 def _same(entry: Described, source: Source) -> bool:
-    """Whether the source is what the entry describes, perhaps with more behind it."""
+    """Whether the source is what the entry describes, as far as its head goes."""
     now = source.described
     if entry["name"] != now["name"] or entry["size"] is None or now["size"] is None:
-        return False
-    if now["size"] < entry["size"]:
         return False
     if entry["size"] >= HEAD or entry["size"] == now["size"]:
         return entry["crc32"] == now["crc32"]

@@ -1,0 +1,47 @@
+"""Small files, a trained model, and two ways to run the program: in this process, and as a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rarestream.cli.app import app
+from rarestream.evaluate.synthetic import Planted, write_svmlight
+
+PROGRAM = [sys.executable, "-m", "rarestream"]
+
+
+@pytest.fixture(scope="session")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """20,000 rows of svmlight text."""
+    path = tmp_path_factory.mktemp("events") / "events.svm"
+    write_svmlight((part.block for part in Planted.plant(seed=3, positives=0.1).rows(20_000)), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(events: Path) -> Path:
+    path = events.parent / "trained.rare"
+    assert run("train", events, "-o", path).exit_code == 0
+    return path
+
+
+def run(*words: object, stdin: str | None = None) -> Result:
+    """The program in this process; `.stdout`, `.stderr` and `.exit_code`."""
+    return CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+
+
+def process(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The program as a process of its own."""
+    options = {"capture_output": True, "text": True, "timeout": 60, **options}
+    return subprocess.run([*PROGRAM, *(str(word) for word in words)], **options)
+
+
+def started(*words: object, **options: Any) -> subprocess.Popen[str]:
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    return subprocess.Popen([*PROGRAM, *(str(word) for word in words)], **options)

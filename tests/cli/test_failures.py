@@ -1,0 +1,134 @@
+"""Whatever goes wrong has an exit code and a plain message; no traceback, no file half-written."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from rarestream import Model
+from tests.cli.conftest import process, run
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 2, "Usage"),
+        (["fly"], 2, "fly"),
+        (["train"], 2, "DATA"),
+        (["train", "{events}"], 2, "-o MODEL"),
+        (["train", "missing.svm", "-o", "{new}"], 1, "missing.svm: no such file"),
+        (["train", "{folder}", "-o", "{new}"], 1, "is a directory"),
+        (["train", "{folder}/*.nothing", "-o", "{new}"], 3, "no file matches"),
+        (["train", "{events}", "-o", "{folder}"], 1, "is a directory"),
+        (["train", "{events}", "-o", "{folder}/no/m.rare"], 1, "the folder {folder}/no does not exist"),
+        (["train", "{events}", "-o", "{new}", "--learner", "dual-acu"], 2, "Did you mean dual-auc?"),
+        (["train", "{events}", "-o", "{new}", "--set", "l3=1"], 2, "no setting of dual-auc is called 'l3'"),
+        (["train", "{events}", "-o", "{new}", "--set", "l1"], 2, "NAME=VALUE"),
+        (["train", "{events}", "-o", "{new}", "--set", "l1=-1"], 2, "l1 must be >= 0, got '-1'"),
+        (["train", "{events}", "-o", "{new}", "--set", "l1=x"], 2, "l1 must be a number, got 'x'"),
+        (["train", "{events}", "-o", "{new}", "--scale", "units"], 2, "Did you mean unit?"),
+        (["train", "{events}", "-o", "{new}", "--dtype", "float16"], 2, "float32, float64"),
+        (["train", "{events}", "-o", "{new}", "--passes", "0"], 2, "'--passes'"),
+        (["train", "{events}", "-o", "{new}", "-P", "often"], 2, "a factor above 1"),
+        (["train", "{events}", "-o", "{new}", "--format", "xml"], 3, "format must be one of"),
+        (["train", "{events}", "--resume", "missing.rare"], 1, "missing.rare: cannot be read"),
+        (["train", "{events}", "--resume", "{bad}"], 1, "not a rarestream model"),
+        (["train", "{empty}", "-o", "{new}"], 3, "no rows"),
+        (["train", "{junk}", "-o", "{new}"], 3, "junk.svm:1"),
+        (["train", "{bad}", "-o", "{new}"], 3, "bad.svm:2:3"),
+        (["train", "{bad}", "-o", "{new}", "--max-bad-rows", "1"], 3, "2 bad rows"),
+        (["train", "{events}", "-o", "{events}"], 2, "would be lost"),
+        (["train", "{events}", "-o", "/dev/null"], 1, "is not a file that a model could replace"),
+        (["predict", "{trained}", "{events}", "-p", "{events}"], 2, "would be lost"),
+        (["predict", "{trained}", "{events}", "-p", "{trained}"], 2, "would be lost"),
+        (["predict", "missing.rare", "{events}"], 1, "missing.rare: cannot be read"),
+        (["predict", "{trained}", "missing.svm"], 1, "no such file"),
+        (["predict", "{trained}", "{bad}"], 3, "bad.svm:2:3"),
+        (["predict", "{trained}", "{events}", "-p", "{folder}/no/s.txt"], 1, "does not exist"),
+        (["evaluate", "{trained}"], 2, "DATA"),
+        (["evaluate", "{trained}", "{one}"], 3, "all 2 rows are negative"),
+        (["evaluate", "{trained}", "{events}", "--scores", "{events}"], 2, "takes no MODEL"),
+        (["evaluate", "--scores", "missing.txt"], 1, "no such file"),
+        (["inspect", "{events}"], 1, "not a rarestream model"),
+        (["inspect", "{trained}", "--diff", "missing.rare"], 1, "missing.rare"),
+        (["demo", "--rows", "5"], 2, "'--rows'"),
+    ],
+)
+def test_every_mistake_has_a_code_and_a_message(events, trained, tmp_path, words, code, said):
+    names = {"folder": tmp_path, "events": events, "trained": trained, "new": tmp_path / "new.rare"}
+    texts = {"empty": "", "junk": "\x00\x01\x02\n", "bad": "1 1:1\n1 x:1\n-1 y:1\n", "one": "-1 1:1\n-1 2:1\n"}
+    for name, text in texts.items():
+        names[name] = tmp_path / f"{name}.svm"
+        names[name].write_text(text)
+    done = run(*(word.format(**names) for word in words))
+    assert done.exit_code == code, done.stderr
+    assert said.format(**names) in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stderr
+    assert not names["new"].exists()
+    assert not list(tmp_path.glob(".*"))  # nor anything half-written
+
+
+def test_a_failed_training_leaves_the_old_model_as_it_was(trained, tmp_path):
+    path, bad = tmp_path / "m.rare", tmp_path / "bad.svm"
+    path.write_bytes(trained.read_bytes())
+    bad.write_text("1 1:1\n-1 2:1\n1 x:1\n")
+    done = run("train", bad, "-o", path)
+    assert done.exit_code == 3
+    assert "Nothing was saved" in done.stderr
+    assert "--max-bad-rows" in done.stderr
+    assert path.read_bytes() == trained.read_bytes()
+
+
+def test_a_full_disk_while_saving_leaves_the_old_model_as_it_was(events, trained, tmp_path):
+    path = tmp_path / "m.rare"
+    path.write_bytes(trained.read_bytes())
+    done = process(
+        *("train", events, "-o", path),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+    )
+    assert done.returncode == 1
+    assert "could not be saved" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert path.read_bytes() == trained.read_bytes()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["m.rare"]
+
+
+def test_debug_shows_the_traceback(tmp_path, monkeypatch):
+    words = ("inspect", tmp_path / "missing.rare")
+    assert "Traceback" in process("--debug", *words).stderr
+    monkeypatch.setenv("RARESTREAM_DEBUG", "1")
+    assert "Traceback" in process(*words).stderr
+    monkeypatch.setenv("RARESTREAM_DEBUG", "0")
+    assert "Traceback" not in process(*words).stderr
+
+
+def test_a_model_of_a_newer_format_names_the_format(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr("rarestream.modelfile.FORMAT", 99)
+    path = tmp_path / "newer.rare"
+    Model.load(trained).save(path)
+    monkeypatch.undo()
+    done = run("inspect", path)
+    assert done.exit_code == 1
+    assert "format 99" in done.stderr
+
+
+def test_version_and_help():
+    from rarestream import __version__
+
+    assert run("--version").stdout == f"rarestream {__version__}\n"
+    for command in ("train", "predict", "evaluate", "inspect", "demo"):
+        assert command in run("--help").stdout
+        assert "Usage" in run(command, "-h").stdout
+
+
+def test_help_waits_for_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['rarestream', '--help']\n"
+        "from rarestream.cli import main\n"
+        "try: main()\nexcept SystemExit: print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+    assert not {"numpy", "scipy", "rich", "safetensors", "rarestream.model"} & set(loaded)

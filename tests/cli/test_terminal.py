@@ -1,0 +1,127 @@
+"""What a person sees: in a terminal a table, a live line and colour, all within its width; elsewhere plain text."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import termios
+
+import pytest
+
+from rarestream.cli import look
+from tests.cli.conftest import PROGRAM, process, run
+
+
+def seen(columns: int, *words: object) -> tuple[int, str]:
+    """The exit code, and everything that the program wrote to a terminal of that width."""
+    child, terminal = pty.fork()
+    if child == 0:
+        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)}
+        environment.pop("NO_COLOR", None)
+        os.execve(PROGRAM[0], [*PROGRAM, *(str(word) for word in words)], environment)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    written = b""
+    try:
+        while more := os.read(terminal, 65536):
+            written += more
+    except OSError:  # the other end is closed
+        pass
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), written.decode().replace("\r\n", "\n")
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def test_training_draws_a_table_with_a_live_line_under_it(events, tmp_path):
+    code, text = seen(80, "train", events, "-o", tmp_path / "m.rare")
+    assert code == 0
+    assert "\x1b[1m" in text
+    assert "\r\x1b[K" in text
+    lines = [line.rsplit("\r\x1b[K", 1)[-1] for line in plain(text).split("\n")]
+    assert lines[0].split()[:2] == ["rows", "AUC"]
+    assert [line.split()[0] for line in lines[1:7]] == ["1,000", "2,000", "4,000", "8,000", "16,000", "20,000"]
+    assert lines[7].startswith("progressive AUC")
+    drawn = re.split(r"\n|\r\x1b\[K", plain(text))
+    assert max(len(line) for line in drawn if str(tmp_path) not in line) <= 80
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_demo_tells_its_story_within_the_width(columns):
+    code, text = seen(columns, "demo", "--rows", 20_000)
+    assert code == 0
+    assert "\x1b[" in text
+    assert max(map(len, plain(text).splitlines())) <= columns
+    for said in ("best possible 0.", "dual-auc", "ftrl-auc", "The same file, byte for byte.", "correlate with 0."):
+        assert said in " ".join(plain(text).split())
+
+
+def test_the_demo_is_the_same_for_the_same_seed_but_for_the_clock():
+    first, second, other = (process("demo", "--rows", 10_000, "--seed", seed).stdout for seed in (1, 1, 2))
+    clocks = r"\d[\d.]* (ms|s|k|M)\b|[─ ]+|non-zeros/s|rows/s"
+    assert re.sub(clocks, "", first) == re.sub(clocks, "", second)
+    assert re.sub(clocks, "", first) != re.sub(clocks, "", other)
+    assert "\x1b" not in first
+
+
+def test_an_output_that_knows_only_ascii_is_no_error(trained, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = process("inspect", trained)
+    assert done.returncode == 0, done.stderr
+    assert "largest weights" in done.stdout
+
+
+def test_no_color_is_honoured(trained, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("inspect", trained).stdout
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (812, "812"),
+        (999.4, "999"),
+        (999.6, "1.00 k"),
+        (8123, "8.12 k"),
+        (81_234_567, "81.2 M"),
+        (5e12, "5.0 T"),
+    ],
+)
+def test_short_numbers(number, text):
+    assert look.short(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0421, "42 ms"), (0, "0 s"), (7, "7 s"), (5.04, "5.0 s"), (59.97, "1 min 00 s"), (3725, "1 h 02 min")],
+)
+def test_durations(seconds, text):
+    assert look.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"), [(1, 2, "50.0 %"), (1, 1, "100 %"), (1, 8130, "0.0123 %"), (0, 0, "-")]
+)
+def test_shares(part, whole, text):
+    assert look.share(part, whole) == text
+
+
+def test_bars_are_fine_to_an_eighth_and_never_vanish():
+    assert look.bar(1, 1, 4) == "████"
+    assert look.bar(0.5, 1, 4) == "██"
+    assert look.bar(1e-9, 1, 4) == "▏"
+    assert look.bar(0, 1, 4) == ""
+    assert look.bar_left(0.375, 1, 4) == "  ▐█"
+
+
+def test_a_curve_stays_in_its_frame_whatever_its_points():
+    for points in ([(10, 0.7)], [(10, 0.7), (20, 0.7)], [(1, 0.2), (50, 0.95), (100, 0.9)]):
+        lines = look.curve(points, 0.9, " best 0.9 ", 60)
+        assert {len(line) for line in lines} == {60}
+        assert sum("best 0.9" in line for line in lines) == 1
+    assert look.curve([], 0.9, "", 60) == []

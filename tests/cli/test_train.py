@@ -1,0 +1,274 @@
+"""`rarestream train`: what it prints, what it saves, how it goes on, and what it does when stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+from rarestream import Model, read
+from rarestream.evaluate import train
+from tests.cli.conftest import process, run, started
+
+DONE = ["rows", "positives", "progressive_auc", "auc_low", "auc_high", "nonzeros", "n_features", "seconds"]
+
+
+def test_the_file_is_that_of_the_same_training_in_python(events, trained):
+    model = Model("dual-auc")
+    train(model, read(events))
+    assert trained.read_bytes() == model.to_bytes()
+
+
+def test_flags_reach_the_model(events, tmp_path):
+    path = tmp_path / "m.rare"
+    words = [
+        "--learner",
+        "ftrl-auc",
+        "--set",
+        "l1=0.5",
+        "--set",
+        "learning-rate=2",
+        "--scale",
+        "max",
+        "--dtype",
+        "float64",
+    ]
+    assert run("train", events, "-f", path, *words).exit_code == 0
+    model = Model.load(path)
+    assert (model.learner.name, model.scale, model.dtype) == ("ftrl-auc", "max", "float64")
+    assert (model.learner.settings["l1"], model.learner.settings["learning_rate"]) == (0.5, 2.0)
+
+
+def test_without_a_terminal_only_a_summary_is_said_and_on_stderr(events, tmp_path):
+    done = run("train", events, "-o", tmp_path / "m.rare")
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("progressive AUC 0.")
+    assert "\x1b" not in done.stderr
+
+
+def test_progress_asked_for_comes_at_the_rows_asked_for(events, tmp_path):
+    done = run("train", events, "-o", tmp_path / "m.rare", "-P", 6000)
+    table = done.stderr.splitlines()[:-3]
+    assert table[0].split()[:2] == ["rows", "AUC"]
+    assert [line.split()[0] for line in table[1:]] == ["6,000", "12,000", "18,000", "20,000"]
+    assert max(map(len, table)) < 80
+    factor = run("train", events, "-o", tmp_path / "m.rare", "-P", "4.0").stderr.splitlines()[1:-3]
+    assert [line.split()[0] for line in factor] == ["1,000", "4,000", "16,000", "20,000"]
+
+
+def test_quiet_says_nothing(events, tmp_path):
+    done = run("train", events, "-o", tmp_path / "m.rare", "--quiet")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_json_lines_have_stable_keys_and_end_with_done(events, tmp_path):
+    done = run("train", events, "-o", tmp_path / "m.rare", "--json")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [record["event"] for record in records] == ["progress"] * 6 + ["done"]
+    assert [record["rows"] for record in records] == [1000, 2000, 4000, 8000, 16_000, 20_000, 20_000]
+    assert set(DONE) < set(records[-1])
+    assert set(DONE) < set(records[0])
+    model = Model.load(tmp_path / "m.rare")
+    last = records[-1]
+    assert (last["rows"], last["positives"], last["nonzeros"]) == (model.rows, model.positives, model.nonzeros)
+    assert last["progressive_auc"] == float(model.progress.auc)
+    assert last["auc_low"] < last["progressive_auc"] < last["auc_high"]
+
+
+@pytest.mark.parametrize("flags", [[], ["--shuffle", 17], ["--shuffle", 17, "--passes", 2]])
+def test_stopped_half_way_and_resumed_it_is_the_same_file(events, tmp_path, flags):
+    whole, half = tmp_path / "whole.rare", tmp_path / "half.rare"
+    assert run("train", events, *flags, "-o", whole).exit_code == 0
+    stopped = run("train", events, *flags, "-o", half, "--max-rows", 9000)
+    assert f"--resume {half}" in stopped.stderr
+    assert run("train", events, "--resume", half).exit_code == 0  # no flag is repeated
+    assert whole.read_bytes() == half.read_bytes()
+
+
+def test_resuming_may_write_elsewhere_and_leave_the_old_file(events, tmp_path, trained):
+    before = trained.read_bytes()
+    again = tmp_path / "again.rare"
+    done = run("train", events, "--resume", trained, "--passes", 2, "-o", again)
+    assert done.exit_code == 0
+    assert "flattered" in done.stderr
+    assert Model.load(again).rows == 40_000
+    assert trained.read_bytes() == before
+
+
+def test_nothing_new_is_said_with_the_way_to_another_pass(events, trained):
+    before = trained.read_bytes()
+    done = run("train", events, "--resume", trained)
+    assert done.exit_code == 0
+    assert "Nothing new to learn" in done.stderr
+    assert "--passes 2" in done.stderr
+    assert trained.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "kept"),
+    [
+        ("--learner", "ftrl-auc", "dual-auc"),
+        ("--set", "l1=0.5", "0.0"),
+        ("--scale", "max", "unit"),
+        ("--dtype", "float64", "float32"),
+        ("--shuffle", "3", "None"),
+        ("--zero-based", None, "False"),
+    ],
+)
+def test_a_setting_that_differs_from_the_models_is_wrong_usage(events, trained, flag, value, kept):
+    before = trained.read_bytes()
+    done = run("train", events, "--resume", trained, flag, *([value] if value else []))
+    assert done.exit_code == 2
+    assert kept in done.stderr
+    assert trained.read_bytes() == before
+
+
+def test_settings_that_agree_may_be_repeated(events, trained):
+    words = ["--learner", "dual-auc", "--set", "l1=0", "--scale", "unit", "--dtype", "float32", "--one-based"]
+    assert run("train", events, "--resume", trained, *words).exit_code == 0
+
+
+def test_rows_sorted_by_label_are_warned_of_and_the_warning_names_the_flag(tmp_path):
+    path = tmp_path / "sorted.svm"
+    path.write_text("1 1:1\n" * 500 + "-1 2:1\n" * 500)
+    done = run("train", path, "-o", tmp_path / "m.rare", "--quiet")
+    assert done.exit_code == 0
+    assert "sorted by label" in done.stderr
+    assert "--shuffle" in done.stderr
+    assert "sorted by label" not in run("train", path, "-o", tmp_path / "m.rare", "--shuffle", 1).stderr
+
+
+def test_one_class_alone_is_warned_of(tmp_path):
+    path = tmp_path / "one.svm"
+    path.write_text("-1 1:1\n-1 2:1\n")
+    done = run("train", path, "-o", tmp_path / "m.rare", "--json")
+    assert done.exit_code == 0
+    assert "all 2 rows are negative" in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["progressive_auc"] is None
+
+
+def test_bad_rows_within_the_budget_are_skipped_and_listed(tmp_path):
+    path = tmp_path / "some.svm"
+    path.write_text("1 1:1\n-1 2:1\n1 x:1\n")
+    done = run("train", path, "-o", tmp_path / "m.rare", "--max-bad-rows", 1)
+    assert done.exit_code == 0
+    assert "1 rows broke a rule" in done.stderr
+    assert "some.svm:3" in done.stderr
+    assert Model.load(tmp_path / "m.rare").rows == 2
+
+
+def test_scoring_only_is_small_and_says_it_cannot_go_on(events, tmp_path, trained):
+    path = tmp_path / "small.rare"
+    assert run("train", events, "-o", path, "--scoring-only").exit_code == 0
+    assert path.stat().st_size < trained.stat().st_size
+    refused = run("train", events, "--resume", path)
+    assert refused.exit_code == 1
+    assert "--scoring-only" in refused.stderr
+
+
+def test_several_files_and_globs_are_one_stream(events, tmp_path, trained):
+    lines = events.read_text().splitlines(keepends=True)
+    for name, part in (("a.svm", lines[:7000]), ("b.svm", lines[7000:])):
+        (tmp_path / name).write_text("".join(part))
+    assert run("train", tmp_path / "*.svm", "-o", tmp_path / "m.rare").exit_code == 0
+    assert np.array_equal(Model.load(tmp_path / "m.rare").coef, Model.load(trained).coef)
+
+
+def test_standard_input_is_a_stream(events, tmp_path, trained):
+    with events.open() as file:
+        done = process("train", "-", "-o", tmp_path / "m.rare", stdin=file)
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(Model.load(tmp_path / "m.rare").coef, Model.load(trained).coef)
+
+
+def test_a_pipe_cannot_be_passed_over_twice(tmp_path):
+    done = run("train", "-", "-o", tmp_path / "m.rare", "--passes", 2, stdin="1 1:1\n")
+    assert done.exit_code == 2
+    assert "save it to a file first" in done.stderr
+
+
+def test_save_every_leaves_a_model_to_go_on_from_when_a_later_row_is_refused(events, tmp_path, trained):
+    data, path = tmp_path / "events.svm", tmp_path / "m.rare"
+    text = events.read_text()
+    data.write_text(text + "1 nonsense\n")
+    done = run("train", data, "-o", path, "--save-every", 8000)
+    assert done.exit_code == 3
+    assert "events.svm:20001" in done.stderr
+    assert "The model file has the first" in done.stderr
+    saved = Model.load(path).rows
+    assert 8000 <= saved < 20_000
+    data.write_text(text + "1 1:1\n")
+    assert run("train", data, "--resume", path).exit_code == 0
+    assert Model.load(path).rows == 20_001
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_what_was_learned_and_resuming_equals_never_having_stopped(events, tmp_path, trained, number):
+    path = tmp_path / "m.rare"
+    # The table fills the pipe that nobody reads: the program cannot finish before the signal is there.
+    with started("train", events, "-o", path, "--json", "-P", 10) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        program.send_signal(number)
+        stdout, stderr = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert "interrupted; what was learned is in" in stderr
+    assert "Traceback" not in stderr
+    last = json.loads(stdout.splitlines()[-1])
+    assert last["event"] == "done"
+    assert last["interrupted"]
+    assert 0 < last["rows"] == Model.load(path).rows < 20_000
+    assert run("train", events, "--resume", path).exit_code == 0
+    assert path.read_bytes() == trained.read_bytes()
+
+
+def test_a_signal_ends_the_wait_for_a_pipe_that_says_nothing_more(events, tmp_path):
+    path = tmp_path / "m.rare"
+    with started("train", "-", "-o", path, "--json", "-P", 1000, stdin=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        # More than the chunks that are read before the first rows come out; the pipe stays open.
+        feeder = threading.Thread(target=program.stdin.write, args=(events.read_text(),))
+        feeder.start()
+        rows = json.loads(program.stdout.readline())["rows"]
+        feeder.join()
+        program.send_signal(signal.SIGINT)
+        try:
+            program.wait(timeout=60)
+        finally:
+            program.kill()
+        assert program.returncode == 130
+    assert Model.load(path).rows >= rows == 1000
+
+
+def test_a_signal_before_the_first_row_saves_nothing(tmp_path):
+    path = tmp_path / "m.rare"
+    with started("train", "-", "-o", path, "-P", 1000, stdin=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        program.stdin.write("1 1:1\n")
+        program.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            program.wait(timeout=1.5)  # long enough to be waiting for more
+        program.send_signal(signal.SIGINT)
+        _, stderr = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert "nothing was saved" in stderr
+    assert not path.exists()
+
+
+def test_output_that_nobody_reads_any_more_does_not_cost_the_model(events, tmp_path):
+    path = tmp_path / "m.rare"
+    with started("train", events, "-o", path, "--json", "-P", 40) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        program.stdout.close()
+        program.wait(timeout=60)
+        assert program.stderr is not None
+        assert "Traceback" not in program.stderr.read()
+    assert Model.load(path).rows == 20_000

@@ -1,0 +1,132 @@
+"""Training is learning block after block, and nothing else; what it keeps about its data is enough to go on."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rarestream import Model, auc, read
+from rarestream.errors import DataError
+from rarestream.evaluate import Run, doubling, train
+
+
+def by_hand(path: Path, passes: int = 1) -> Model:
+    model = Model("dual-auc")
+    for _ in range(passes):
+        for block in read(path):
+            model.learn(block)
+    return model
+
+
+def test_training_equals_learning_block_after_block(events):
+    model = Model("dual-auc")
+    train(model, read(events), passes=2)
+    other = by_hand(events, passes=2)
+    assert model.coef.tobytes() == other.coef.tobytes()
+    assert (model.rows, model.positives) == (other.rows, other.positives) == (40_000, other.positives)
+
+
+def test_every_row_is_reported_once_with_the_score_it_had_before(events):
+    labels, scores = [], []
+    model = Model("dual-auc")
+    train(
+        model,
+        read(events),
+        report=lambda run, step: (labels.append(step.block.labels), scores.append(step.scores)),
+    )
+    assert float(model.progress.auc) == auc(np.concatenate(labels), np.concatenate(scores))
+
+
+def test_marks_come_at_the_counts_asked_for_and_change_nothing(events):
+    plain, marked = Model("dual-auc"), Model("dual-auc")
+    train(plain, read(events))
+    counts = [marked.rows for step in Run(marked, read(events), marks=[1, 7, 1000, 8192, 19_999]) if step.mark]
+    assert counts == [1, 7, 1000, 8192, 19_999]
+    assert plain.to_bytes() == marked.to_bytes()
+
+
+def test_marks_behind_the_rows_already_learned_are_passed_over(events):
+    model = by_hand(events)
+    counts = [model.rows for step in Run(model, read(events), marks=doubling(1000)) if step.mark]
+    assert counts == [32_000]
+
+
+def test_max_rows_is_exact(events):
+    model = Model("dual-auc")
+    run = train(model, read(events), max_rows=8193)
+    assert run.rows == model.rows == model.source["rows"] == 8193
+    assert not run.place.complete
+
+
+def test_an_interrupt_ends_the_run_after_the_rows_at_hand(events):
+    model = Model("dual-auc")
+    run = Run(model, read(events, rows=1000))
+    for _ in run:
+        if run.rows == 3000:
+            run.interrupt()
+    assert run.interrupted
+    assert run.rows == model.rows == model.source["rows"] == 3000
+
+
+def test_an_interrupt_while_waiting_for_rows_loses_nothing(events):
+    model = Model("dual-auc")
+    stream = read(events, rows=1000)
+    run = Run(model, stream)
+
+    class Interrupting:
+        """A stream during whose fourth wait Ctrl-C is pressed."""
+
+        settings, sources, fraction, refused, refusals = stream.settings, stream.sources, None, 0, ()
+
+        def skip(self, rows):
+            stream.skip(rows)
+
+        def __iter__(self):
+            yield from itertools.islice(stream, 3)
+            run.interrupt()
+            raise AssertionError("the interrupt must end the wait")
+
+    run.stream = Interrupting()
+    assert len(list(run)) == 3
+    assert run.interrupted
+    assert model.rows == model.source["rows"] == 3000
+
+
+def test_fraction_runs_from_zero_to_one_over_all_passes(events):
+    run = Run(Model("dual-auc"), read(events, rows=500), passes=2)
+    fractions = [run.fraction for _ in run]
+    assert fractions == sorted(fractions)
+    assert 0 < fractions[0] < 0.6
+    assert run.fraction == 1
+
+
+def test_refused_rows_are_counted_once_over_several_passes(tmp_path):
+    path = tmp_path / "some.svm"
+    path.write_text("1 1:1\n-1 2:1\n1 nonsense\n-1 1:2\n")
+    run = train(Model("dual-auc"), read(path, max_bad_rows=1), passes=3)
+    assert run.rows == 9
+    assert run.refused == 1
+    assert "some.svm:3" in run.refusals[0]
+
+
+def test_the_source_says_what_was_read_and_how(events):
+    model = Model("dual-auc")
+    train(model, read(events, shuffle=5), passes=2)
+    source = model.source
+    assert [entry["name"] for entry in source["files"]] == ["events.svm"]
+    assert source["settings"] == {"format": None, "zero_based": False, "positive": None, "shuffle": 5}
+    assert (source["passes"], source["pass"], source["rows"], source["complete"]) == (2, 2, 20_000, True)
+
+
+@pytest.mark.parametrize("wrong", [{"passes": 0}, {"max_rows": 0}])
+def test_senseless_counts_are_refused(events, wrong):
+    with pytest.raises(ValueError, match="must be >= 1, got 0"):
+        train(Model("dual-auc"), read(events), **wrong)
+
+
+def test_doubling_needs_a_factor_above_one():
+    with pytest.raises(DataError, match="factor"):
+        next(doubling(10, 1.0))
