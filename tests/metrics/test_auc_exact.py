@@ -82,18 +82,14 @@ def test_an_importance_of_two_is_the_row_twice_and_of_zero_the_row_absent(rows, 
     labels, scores = rows
     times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(labels), max_size=len(labels))))
     times[:2] = 1
-    assert auc(labels, scores, times) == pytest.approx(
-        auc(np.repeat(labels, times), np.repeat(scores, times))
-    )
+    assert auc(labels, scores, times) == pytest.approx(auc(np.repeat(labels, times), np.repeat(scores, times)))
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1e-30, 1e30, 1e250])
 def test_the_scale_of_importances_does_not_matter(scale):
     rng = np.random.default_rng(3)
     labels, scores, importances = rng.integers(0, 2, 500), rng.normal(size=500).round(1), rng.random(500)
-    assert auc(labels, scores, importances * scale) == pytest.approx(
-        auc(labels, scores, importances), rel=1e-13
-    )
+    assert auc(labels, scores, importances * scale) == pytest.approx(auc(labels, scores, importances), rel=1e-13)
 
 
 def shapes(rng, labels):
@@ -138,9 +134,7 @@ def test_agrees_with_scikit_learn():
     assert auc(labels, scores, importances) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "kind", [bool, np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.float64]
-)
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.float64])
 def test_labels_of_any_kind_mean_the_same(kind):
     rng = np.random.default_rng(5)
     labels, scores = rng.integers(0, 2, 200), rng.normal(size=200)

@@ -103,9 +103,7 @@ def test_a_perfect_ranking_of_few_positives_is_not_taken_for_certain(positives, 
 
 def test_a_higher_level_gives_a_wider_interval():
     labels, scores = binormal(np.random.default_rng(3), 40, 80, 0.8)
-    widths = [
-        found.high - found.low for found in (auc_interval(labels, scores, level=p) for p in (0.5, 0.9, 0.99))
-    ]
+    widths = [found.high - found.low for found in (auc_interval(labels, scores, level=p) for p in (0.5, 0.9, 0.99))]
     assert widths == sorted(widths)
     for level in (0, 1, -1, 95):
         with pytest.raises(DataError, match="level must lie between 0 and 1"):

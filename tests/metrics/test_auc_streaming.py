@@ -27,9 +27,7 @@ def sketch_of(labels, scores, importances=None, cuts=()):
 
 def same_state(a, b):
     a, b = a.state(), b.state()
-    return a.keys() == b.keys() and all(
-        a[k].dtype == b[k].dtype and a[k].tobytes() == b[k].tobytes() for k in a
-    )
+    return a.keys() == b.keys() and all(a[k].dtype == b[k].dtype and a[k].tobytes() == b[k].tobytes() for k in a)
 
 
 def levels(rows):
@@ -182,9 +180,7 @@ def test_merging_counts_all_rows_within_the_bound(weighted):
     pieces = np.array_split(np.arange(n), 7)
     merged = StreamingAuc()
     for piece in pieces:
-        merged.merge(
-            sketch_of(labels[piece], scores[piece], None if importances is None else importances[piece])
-        )
+        merged.merge(sketch_of(labels[piece], scores[piece], None if importances is None else importances[piece]))
     found = merged.auc
     assert abs(found - auc(labels, scores, importances)) <= found.bound + 1e-12
     assert (merged.n_pos, merged.n_neg) == ((labels > 0).sum(), (labels < 0).sum())
