@@ -2,8 +2,8 @@
 //
 // A coarse deal splits all rows into buckets that fit the cache, each class apart; whole buckets then win or lose
 // against each other by their sizes. Within a bucket one class is dealt once more, into cells of about one score,
-// and each score of the other class counts the cells below its own and looks at the few scores in it. Nothing is
-// ever sorted, and pairs are counted in integers. Where scores crowd so much that cells do not part them, a
+// and each score of the other class counts the cells below its own and looks at the few scores in it. Rows are not
+// sorted, and pairs are counted in integers. Where scores crowd so much that cells do not part them, a
 // three-way partition takes over, whose cost depends on the number of distinct scores.
 #pragma once
 

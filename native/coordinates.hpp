@@ -29,7 +29,7 @@ struct FtrlCoordinates {
 
     RARESTREAM_INLINE void aim(double c, double h, double u) {
         cu = static_cast<Real>(c * u);
-        hcu = static_cast<Real>(h * (c * u));
+        hcu = static_cast<Real>(c * (h * u));
     }
 
     RARESTREAM_INLINE void step(V& z, V& n, const V& w, const V& x) const {
@@ -53,8 +53,8 @@ struct DualCoordinates {
     RARESTREAM_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
 
     RARESTREAM_INLINE void aim(double c, double h, double u) {
-        hcu = static_cast<Real>(h * (c * u));
-        q = static_cast<Real>(h * power(c, r) * (u * u));
+        hcu = static_cast<Real>(c * (h * u));
+        q = power(static_cast<Real>(c), r) * static_cast<Real>(h * (u * u));
     }
 
     RARESTREAM_INLINE void step(V& z, V& n, const V&, const V& x) const {

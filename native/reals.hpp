@@ -52,14 +52,15 @@ inline double sigmoid(double x) {
     return e / (1.0 + e);
 }
 
-// |c|^r; the powers in use are exact.
-inline double power(double c, double r) {
+// |c|^r; the powers in use are exact. In the state's own precision: the next row waits for this.
+template <class Real>
+RARESTREAM_INLINE Real power(Real c, double r) {
     c = std::fabs(c);
     if (r == 0.5) return std::sqrt(c);
     if (r == 2.0) return c * c;
     if (r == 1.0) return c;
-    if (r == 0.0) return 1.0;
-    return c < 1e-300 ? 0.0 : exponential(r * logarithm(c));
+    if (r == 0.0) return 1;
+    return c < Real(1e-30) ? 0 : static_cast<Real>(exponential(r * logarithm(static_cast<double>(c))));
 }
 
 }  // namespace RARESTREAM_ISA
