@@ -25,11 +25,6 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> numpy(PooledArray<T> data, std::size_t si
     return nb::ndarray<nb::numpy, T, nb::ndim<1>>(raw, {size}, owner);
 }
 
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> pooled_array(std::size_t size) {
-    return numpy(pooled<T>(size), size);
-}
-
 svmlight::Isa isa_named(const std::string& name) {
     if (name.empty()) return svmlight::best_isa();
     if (name == "portable") return svmlight::Isa::portable;
@@ -65,8 +60,6 @@ nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_requ
 }  // namespace
 
 void bind_svmlight(nb::module_& m) {
-    m.def("pooled_int32", &pooled_array<std::int32_t>, nb::arg("size"));
-    m.def("pooled_float32", &pooled_array<float>, nb::arg("size"));
     m.def("parse_svmlight", &parse_svmlight, nb::arg("text"), nb::arg("first_index") = 1,
           nb::arg("label_required") = true, nb::arg("stop_after") = 1, nb::arg("isa") = "");
 }

@@ -7,8 +7,9 @@ and not negative. Everything below trusts that and checks nothing again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ Importances = NDArray[np.float64]
 # NumPy compares and converts faster with these than with np.int32 and so on: a tenth of learning a single row.
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
 
+NO_TAG = -1  # where only some rows have a tag
 LARGEST_INDEX = 2**31 - 2  # an index is an int32, and the width of a block must be one too
 
 
@@ -114,35 +116,38 @@ class Block:
 
 
 def concatenate(blocks: Iterable[Block]) -> Block:
-    """All rows of all blocks, in order. A field that only some blocks have is refused."""
+    """All rows of all blocks, in order. Where only some blocks have importances or tags, the others' rows count 1 and
+    have no tag; labels must be in all blocks or in none."""
     parts = list(blocks)
     if not parts:
         return Block(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
     if len(parts) == 1:
         return parts[0]
-    indptr = np.zeros(sum(len(part) for part in parts) + 1, np.int64)
-    at = 0
-    for part in parts:
-        indptr[at + 1 : at + 1 + len(part)] = indptr[at] + part.indptr[1:]
-        at += len(part)
+    labelled = sum(part.labels is not None for part in parts)
+    if 0 < labelled < len(parts):
+        raise DataError(f"Block: {labelled} of {len(parts)} blocks have labels; all or none must.")
+    rows = [len(part) for part in parts]
+    starts = [np.zeros(1, np.int64)]
+    for part, before in zip(parts, accumulate((part.nonzeros for part in parts), initial=0), strict=False):
+        starts.append(part.indptr[1:] + before)
     return Block(
-        indptr,
+        np.concatenate(starts),
         np.concatenate([part.indices for part in parts]),
         np.concatenate([part.values for part in parts]),
         max(part.width for part in parts),
-        _joined("labels", [part.labels for part in parts]),
-        _joined("importances", [part.importances for part in parts]),
-        _joined("tags", [part.tags for part in parts]),
+        _filled([part.labels for part in parts], rows, 0),
+        _filled([part.importances for part in parts], rows, 1.0),
+        _filled([part.tags for part in parts], rows, NO_TAG),
     )
 
 
-def _joined(field: str, parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    there = [part for part in parts if part is not None]
-    if not there:
+def _filled(parts: list[NDArray[Any] | None], rows: list[int], default: float) -> NDArray[Any] | None:
+    dtype = next((part.dtype for part in parts if part is not None), None)
+    if dtype is None:
         return None
-    if len(there) < len(parts):
-        raise DataError(f"Block: {len(there)} of {len(parts)} blocks have {field}; all or none must.")
-    return np.concatenate(there)
+    return np.concatenate(
+        [np.full(n, default, dtype) if part is None else part for part, n in zip(parts, rows, strict=True)]
+    )
 
 
 def _rows(X: Any) -> tuple[Indptr, Indices, Values, int]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from svm_rows import plain, same, stream_of, until_error
+from svm_rows import same, stream_of, until_error
 
 from rarestream.errors import DataError
 from rarestream.readers import read
@@ -62,8 +62,7 @@ def test_several_files_and_globs_are_one_stream(tmp_path: Path) -> None:
         sorted(tmp_path.iterdir()),
         [str(tmp_path / "[ab].svm"), tmp_path / "c.svm"],
     ):
-        (block,) = read(source)
-        assert block.indices.tolist() == [0, 1, 2]
+        assert [j for block in read(source) for j in block.indices] == [0, 1, 2]
 
 
 def test_a_line_is_counted_from_the_start_of_its_own_file(tmp_path: Path) -> None:
@@ -168,7 +167,7 @@ def test_leaving_early_stops_the_threads_and_closes_the_files(tmp_path: Path, th
         assert reader_threads() == []  # the first chunk needs none
         break
     blocks = iter(read(path, threads=threads, rows=200_000))
-    next(blocks)
+    next(blocks), next(blocks)
     assert reader_threads() != []
     del blocks
     assert reader_threads() == []
@@ -219,4 +218,4 @@ def test_rows_longer_than_a_chunk_are_read_whole() -> None:
         (block,) = stream_of(long, chunk=chunk, threads=0)
         assert block.indptr.tolist() == [0, 4999, 5000]
         assert np.all(block.values[:-1] == 0.25)
-    assert plain(list(stream_of(long, chunk=7, threads=2))) == plain(list(stream_of(long)))
+    assert same(list(stream_of(long, chunk=7, threads=2)), list(stream_of(long)))

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from rarestream.blocks import Block
+from rarestream.blocks import Block, concatenate
 from rarestream.errors import DataError
-from rarestream.readers.cut import merged
 
 Keys = NDArray[np.uint64]
 
@@ -83,7 +82,7 @@ def _keyed(blocks: Iterator[Block], seed: int, total: Callable[[int], None] | No
 
 
 def _in_order(blocks: list[Block], key: Keys) -> Iterator[Block]:
-    block = merged(blocks)
+    block = concatenate(blocks)
     blocks.clear()
     order = np.argsort(key)
     for start in range(0, len(order), OUT):
@@ -139,10 +138,10 @@ def _grouped(keyed: Iterator[tuple[Block, Keys]], size: int) -> Iterator[tuple[B
         some_keys.append(key)
         held += _bytes(block)
         if held >= size:
-            yield merged(blocks), np.concatenate(some_keys)
+            yield concatenate(blocks), np.concatenate(some_keys)
             blocks, some_keys, held = [], [], 0
     if blocks:
-        yield merged(blocks), np.concatenate(some_keys)
+        yield concatenate(blocks), np.concatenate(some_keys)
 
 
 def _write(file: BinaryIO, block: Block, key: Keys) -> None:
@@ -158,7 +157,8 @@ def _pieces(path: Path) -> Iterator[tuple[Block, Keys]]:
         while file.peek(1):
             key, there, indptr, indices, values = (npy.read_array(file) for _ in range(5))
             labels, importances, tags = (npy.read_array(file) if field else None for field in there)
-            yield Block(indptr, indices, values, 0, labels, importances, tags), key
+            width = int(indices.max()) + 1 if len(indices) else 0
+            yield Block(indptr, indices, values, width, labels, importances, tags), key
 
 
 def _bytes(block: Block) -> int:

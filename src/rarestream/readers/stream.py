@@ -35,7 +35,7 @@ def read(
     Files ending in .gz, .bz2, .xz and .zst are read through. Memory stays constant on any size of file.
 
     format        None: by the suffix; "svmlight"
-    rows          in a Block; the last may be shorter
+    rows          in a Block at most; a Block also ends where a chunk of the file does
     zero_based    whether feature indices count from 0; None: they do if the first chunk has an index 0
     positive      the label that counts as +1, every other being -1; None: see `rarestream.readers.labels`
     max_bad_rows  rows that break a rule to skip and count before giving up
