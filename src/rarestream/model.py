@@ -65,11 +65,16 @@ class Model:
         self._gate = _native.Gate()
         self._scale = SCALES.index(scale)
         self._coef: NDArray[Any] | None = None
+        self._metrics: dict[str, float] = {}
 
     # -- learning and scoring
 
-    def learn(self, block: Block) -> NDArray[np.float64]:
-        """Learns the rows in order. Returns the score each row had before it was learned."""
+    def learn(self, block: Block, *, again: bool = False) -> NDArray[np.float64]:
+        """Learns the rows in order. Returns the score each row had before it was learned.
+
+        `again`: the model has learned these rows before, so their scores say nothing about new ones, and are left
+        out of `progress`.
+        """
         if block.labels is None:
             raise DataError("Model.learn: the block has no labels. Use score() for unlabelled rows.")
         rows = len(block)
@@ -100,7 +105,8 @@ class Model:
             assert done.labels is not None
             self.rows += learned
             self.positives += done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
-            self.progress.count(Rows(done.labels, scores[:learned], done.importances))
+            if not again:
+                self.progress.count(Rows(done.labels, scores[:learned], done.importances))
         finally:
             self._gate.end_learning()
         if learned < rows:
@@ -175,6 +181,14 @@ class Model:
         return sum(self.class_means) / 2
 
     @property
+    def metrics(self) -> dict[str, float]:
+        """The progressive AUC as a file keeps it; empty before both classes were seen."""
+        auc = self.progress.auc
+        if self.kind == "scoring" or auc != auc:  # scoring only: what the file said when it was made
+            return self._metrics
+        return {"progressive_auc": float(auc), "auc_low": auc.low, "auc_high": auc.high, "auc_bound": auc.bound}
+
+    @property
     def kind(self) -> str:
         """ "resumable", or "scoring" for a model that was saved without its state."""
         return "scoring" if isinstance(self._state, Weights) else "resumable"
@@ -211,8 +225,6 @@ class Model:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
         if kind == "resumable" and self.kind == "scoring":
             raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
-        auc = self.progress.auc
-        metrics = {"progressive_auc": auc, "auc_low": auc.low, "auc_high": auc.high, "auc_bound": auc.bound}
         header = {
             "kind": kind,
             "rarestream": __version__,
@@ -223,7 +235,7 @@ class Model:
             "rows": self.rows,
             "positives": self.positives,
             "source": self.source,
-            "metrics": {} if auc != auc else metrics,
+            "metrics": self.metrics,
         }
         arrays: dict[str, NDArray[Any]] = {"tally": self._state.tally}
         if kind == "resumable":
@@ -252,6 +264,7 @@ class Model:
             model = cls(made, dtype=header["dtype"], scale=header["scale"], n_features=count)
             model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
             model.source = dict(header["source"])
+            model._metrics = {str(name): float(value) for name, value in header["metrics"].items()}
             model._take(str(header["kind"]), arrays)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError, MemoryError) as error:
             raise ModelFileError(f"{name}: not a model this version can read ({_said(error)}).") from None

@@ -175,3 +175,15 @@ def test_the_gate_lets_in_scorers_or_one_learner():
     gate.end_scoring()
     assert gate.begin_learning()
     assert not gate.begin_learning() and not gate.begin_scoring()
+
+
+def test_rows_learned_again_are_left_out_of_the_progressive_auc():
+    block = random_block(200, 10, 4)
+    model = Model(DualAveraging())
+    model.learn(block)
+    first = model.progress.auc
+    weights = model.coef.copy()
+    model.learn(block, again=True)
+    assert model.progress.auc == first
+    assert model.rows == 400
+    assert not np.array_equal(model.coef, weights)

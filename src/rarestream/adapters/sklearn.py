@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, csr_matrix
 from rarestream.blocks import Block, Labels, canonical
 from rarestream.errors import DataError, MissingExtraError
 from rarestream.learners import DualAveraging, FtrlAuc, FtrlProximal, Learner
-from rarestream.metrics import Estimate, StreamingAuc
+from rarestream.metrics import Estimate
 from rarestream.model import Model
 
 try:
@@ -68,11 +68,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         block = Block.of(X, _labels(y, classes), importances)
         random = check_random_state(self.random_state) if self.shuffle else None
         for turn in range(self.max_passes):
-            if turn == 1:  # from now on rows meet a model that knows them: no measure of how well it does on new ones
-                progress, model.progress = model.progress, StreamingAuc()
-            model.learn(block if random is None else block.take(random.permutation(len(block))))
-        if self.max_passes > 1:
-            model.progress = progress
+            rows = block if random is None else block.take(random.permutation(len(block)))
+            model.learn(rows, again=turn > 0)
         self._start(model, classes, self.max_passes)
         return self
 

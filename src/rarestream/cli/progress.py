@@ -29,7 +29,7 @@ class Progress:
         self._order = SortedCheck() if check_order else None
         self.looks_sorted = False
         self._since = StreamingAuc()
-        self._began = time.monotonic()
+        self._began = self._moving = time.monotonic()
         self._marked_rows = 0
         self._drawn = 0.0
         self._started_at: float | None = None  # the fraction of the way that an earlier run had covered
@@ -38,6 +38,12 @@ class Progress:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._began
+
+    @property
+    def pace(self) -> tuple[float, float]:
+        """Rows and non-zeros a second since the first rows came: a shuffle reads all of them before."""
+        elapsed = max(time.monotonic() - self._moving, 1e-6)
+        return self._run.rows / elapsed, self._run.nonzeros / elapsed
 
     def start(self) -> None:
         """Before the first rows: a shuffle reads them all first, which may take a while."""
@@ -49,6 +55,8 @@ class Progress:
     def step(self, step: Step) -> None:
         labels = step.block.labels
         assert labels is not None
+        if self._run.stream.settings["shuffle"] is not None and self._moving == self._began:
+            self._moving = time.monotonic()
         if self._order is not None:
             message = self._order.add(labels)
             if message is not None:
@@ -64,7 +72,7 @@ class Progress:
     def mark(self) -> None:
         """A line of the table, or a JSON line, for the rows since the one before."""
         model, since = self._run.model, self._since.auc
-        rate = self._run.rows / max(self.seconds, 1e-9)
+        rate = self.pace[0]
         if self._lines:
             emit(
                 {
@@ -109,10 +117,10 @@ class Progress:
             return
         self._drawn = now
         run, auc = self._run, self._run.model.progress.auc
-        seconds = max(self.seconds, 1e-9)
+        rows, nonzeros = self.pace
         parts = [
-            f"{look.short(run.model.rows)} rows, {look.short(run.rows / seconds)}/s",
-            f"{look.short(run.nonzeros / seconds)} non-zeros/s",
+            f"{look.short(run.model.rows)} rows, {look.short(rows)}/s",
+            f"{look.short(nonzeros)} non-zeros/s",
             f"AUC {figure(auc).strip()} ±{(auc.high - auc.low) / 2:.3f}",
         ]
         fraction = run.fraction
@@ -120,7 +128,8 @@ class Progress:
             if self._started_at is None:
                 self._started_at = fraction if run.place.known else 0.0
             covered = fraction - self._started_at
-            left = look.duration(round(seconds * (1 - fraction) / covered)) if covered > 0.01 else ""
+            moving = now - self._moving
+            left = look.duration(round(moving * (1 - fraction) / covered)) if covered > 0.01 and moving > 0.1 else ""
             parts.append(f"{left} left" if left else f"{100 * fraction:.0f} %")
         text = " · ".join(parts)
         if len(text) > look.width() - 3:

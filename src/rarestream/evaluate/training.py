@@ -91,7 +91,7 @@ class Run:
                 raise
 
     def _learned(self, block: Block, mark: bool) -> Step:
-        scores = self.model.learn(block)
+        scores = self.model.learn(block, again=self.place.number > 1)
         self.rows += len(block)
         self.nonzeros += block.nonzeros
         self._move(rows=self.place.rows + len(block))
