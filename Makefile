@@ -9,7 +9,7 @@ demo: .venv/installed
 	$(BIN)/rarestream demo
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -q -n auto tests
+	$(BIN)/python -m pytest -q -n auto --dist worksteal tests
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
