@@ -23,12 +23,7 @@ Kernels<Real> kernels() {
     return {
         [](const double* settings, const Table<Real>& table, double* tally, const Rows& rows, Scale scale,
            double* scores, const Scratch<Real>& scratch) {
-            Tally local;
-            std::memcpy(&local, tally, sizeof local);
-            const auto learned =
-                learn(from_settings<Learner>(settings), table, local, rows, scale, scores, scratch);
-            std::memcpy(tally, &local, sizeof local);
-            return learned;
+            return learn(from_settings<Learner>(settings), table, tally, rows, scale, scores, scratch);
         },
         [](const double* settings, const Table<Real>& table, const Rows& rows, Scale scale, double* scores,
            const Scratch<Real>& scratch) {

@@ -33,10 +33,14 @@ public:
 
 // Learns every row in turn; scores[i] is row i's score before it was learned. Returns the number of rows learned: fewer
 // than all when a row that is not scaled has values so large that its step would overflow. That row is not learned.
+//
+// Arguments come by value: stores of lanes may touch anything that has an address, and would have every pointer and setting
+// read again after each of them.
 template <class Learner, class Real>
-std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tally, const Rows& rows, Scale scale,
-                   double* scores, const Scratch<Real>& scratch) {
+std::int64_t learn(Learner learner, Table<Real> table, double* kept, Rows rows, Scale scale, double* scores,
+                   Scratch<Real> scratch) {
     using V = Lanes<Real>;
+    Tally tally = Tally::read(kept);
     auto rule = learner.template coordinates<Real>();
     const Ahead<Pair<Real>> ahead(table.pairs, table.size, rows);
     const double bound = sizeof(Real) == 4 ? 1e17 : 1e150;
@@ -63,7 +67,10 @@ std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tall
         if (h == 0) continue;  // scored, and leaves no trace
         if (scale == Scale::none) {
             const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
-            if (!(std::sqrt(dot.xx) * slope * (h > 1 ? h : 1) < bound)) return i;
+            if (!(std::sqrt(dot.xx) * slope * (h > 1 ? h : 1) < bound)) {
+                tally.write(kept);
+                return i;
+            }
         }
         const double c = learner.slope(tally, s, rows.labels[i] > 0, h);
         if (row.grew) remeasure(rule, table, row, scratch);
@@ -75,6 +82,7 @@ std::int64_t learn(const Learner& learner, const Table<Real>& table, Tally& tall
             scatter(table.pairs, row.at + p, z, n, row.k - p);
         }
     }
+    tally.write(kept);
     return rows.size;
 }
 
@@ -94,8 +102,8 @@ inline void remeasure(const Coordinates& rule, const Table<Real>& table, const R
 
 // Scores rows; `weights_at(coordinates)` gives eight weights. The order of summation is that of `learn`.
 template <class Real, class Entry, class WeightsAt>
-RARESTREAM_INLINE void score_rows(const Entry* entries, std::int64_t size, const float* largest, const Rows& rows, Scale scale,
-                       double* scores, const Scratch<Real>& scratch, WeightsAt&& weights_at) {
+RARESTREAM_INLINE void score_rows(const Entry* entries, std::int64_t size, const float* largest, Rows rows, Scale scale,
+                                  double* scores, Scratch<Real> scratch, WeightsAt&& weights_at) {
     using V = Lanes<Real>;
     const Ahead<Entry> ahead(entries, size, rows);
     for (std::int64_t i = 0; i < rows.size; ++i) {
@@ -117,11 +125,12 @@ RARESTREAM_INLINE void score_rows(const Entry* entries, std::int64_t size, const
 template <class Real>
 void score(const Real* weights, std::int64_t size, const float* largest, const Rows& rows, Scale scale, double* scores,
            const Scratch<Real>& scratch) {
-    score_rows(weights, size, largest, rows, scale, scores, scratch, [=](const std::int32_t* at) RARESTREAM_MELT {
+    const auto weights_at = [=](const std::int32_t* at) RARESTREAM_MELT {
         Real w[LANES];
         for (int l = 0; l < LANES; ++l) w[l] = weights[at[l]];
         return load(w);
-    });
+    };
+    score_rows<Real>(weights, size, largest, rows, scale, scores, scratch, weights_at);
 }
 
 // With weights read off a learner's pairs.
@@ -130,11 +139,12 @@ void score(const Learner& learner, const Table<Real>& table, const Rows& rows, S
            const Scratch<Real>& scratch) {
     const auto rule = learner.template coordinates<Real>();
     const Pair<Real>* pairs = table.pairs;
-    score_rows(pairs, table.size, table.largest, rows, scale, scores, scratch, [&](const std::int32_t* at) RARESTREAM_MELT {
+    const auto weights_at = [&](const std::int32_t* at) RARESTREAM_MELT {
         Lanes<Real> z, n;
         gather(pairs, at, z, n);
         return rule.weight(z, n);
-    });
+    };
+    score_rows<Real>(pairs, table.size, table.largest, rows, scale, scores, scratch, weights_at);
 }
 
 // The weight of every coordinate, as the rows meet it.

@@ -11,6 +11,13 @@ struct Tally {             // six doubles, owned by NumPy; the order is that of 
     double a, b;           // mean score of positives, of negatives, each scored before it was learned
     double w0, n0;         // intercept and the root of its squared slopes (logistic losses only)
 
+    static Tally read(const double* from) {
+        Tally tally;
+        std::memcpy(&tally, from, sizeof tally);
+        return tally;
+    }
+    void write(double* to) const { std::memcpy(to, this, sizeof *this); }
+
     // Rows arrive once: dividing by the count keeps a mean without keeping the scores.
     void count(double s, bool positive, double h) {
         double &n = positive ? n_pos : n_neg, &mean = positive ? a : b;

@@ -41,7 +41,7 @@ def read(
     max_bad_rows  rows that break a rule to skip and count before giving up
     labels        "optional": rows may have no label, or any; blocks with such rows have labels None
     shuffle       a seed: rows come in an order that depends on it and on nothing else
-    threads       that parse ahead; None: two, or one on a single core; 0: none
+    threads       that parse ahead; None: two, or none on a single core; 0: none
     memory        bytes that a shuffle may hold; beyond that it goes through temporary files.
                   None: a quarter of what the machine has free
     """
@@ -60,7 +60,7 @@ def read(
         zero_based=zero_based,
         positive=positive_number(positive),
         labels_optional=labels == "optional",
-        threads=min(2, os.cpu_count() or 1) if threads is None else threads,
+        threads=_spare_threads() if threads is None else threads,
     )
     return Stream(
         sources,
@@ -72,6 +72,12 @@ def read(
         memory=memory,
         named=format,
     )
+
+
+def _spare_threads() -> int:
+    """Threads that parse ahead, given the cores this process may use: on one, they would only get in the way."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 2 if cores > 1 else 0
 
 
 class Stream:
