@@ -16,7 +16,6 @@ napoleon_google_docstring = False
 exclude_patterns = ["_build"]
 default_role = "code"
 myst_heading_anchors = 3
-suppress_warnings = ["toc.not_readable"]  # pages listed before they are written
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -16,13 +16,13 @@ template <class Entry>
 class Ahead {
     static constexpr std::int64_t DISTANCE = 120, FROM_BYTES = 1 << 20;
     const Entry* table_;
-    const std::int32_t* last_;  // where the last whole lanes start that are far enough from the end
+    const std::int32_t* last_;  // where the last whole lanes start that are far enough from the end; null: do not look
 
 public:
-    Ahead(const Entry* table, std::int64_t size, const Rows& rows)
-        : table_(table), last_(rows.indices + rows.indptr[rows.size] - DISTANCE - LANES) {
-        if (size * static_cast<std::int64_t>(sizeof(Entry)) <= FROM_BYTES) last_ = rows.indices - 1;
-        if (rows.indptr[rows.size] < DISTANCE + LANES) last_ = rows.indices - 1;
+    Ahead(const Entry* table, std::int64_t size, const Rows& rows) : table_(table), last_(nullptr) {
+        const std::int64_t nonzeros = rows.indptr[rows.size];
+        if (size * static_cast<std::int64_t>(sizeof(Entry)) > FROM_BYTES && nonzeros >= DISTANCE + LANES)
+            last_ = rows.indices + nonzeros - DISTANCE - LANES;
     }
 
     RARESTREAM_INLINE void look(const std::int32_t* at) const {
@@ -78,7 +78,7 @@ std::int64_t learn(Learner learner, Table<Real> table, double* kept, Rows rows, 
         rule.aim(c, h, dot.u);
         for (std::int64_t p = 0; p < row.k; p += LANES) {
             V z = load(scratch.z + p), n = load(scratch.n + p);
-            rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
+            if (c != 0) rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
             scatter(table.pairs, row.at + p, z, n, row.k - p);
         }
     }

@@ -109,10 +109,11 @@ class Block:
         )
 
     def to_csr(self, n_features: int | None = None) -> Any:
-        """The rows as a scipy.sparse.csr_array."""
+        """The rows as a scipy.sparse.csr_array, with 32-bit indices where they fit, which some solvers insist on."""
         from scipy.sparse import csr_array
 
-        return csr_array((self.values, self.indices, self.indptr), shape=(len(self), n_features or self.width))
+        starts = self.indptr.astype(np.int32) if self.nonzeros <= LARGEST_INDEX else self.indptr
+        return csr_array((self.values, self.indices, starts), shape=(len(self), n_features or self.width))
 
 
 def concatenate(blocks: Iterable[Block]) -> Block:
