@@ -13,7 +13,7 @@ import machine
 import peers
 from rarestream import Block, Model, auc, learner_names, read
 from shapes import Data
-from timing import Contestant, Cost, command, interleaved, rarestream_command, timed
+from timing import Contestant, Cost, command, interleaved, rarestream_command, timed, touch
 
 OURS = "dual-auc"  # the default learner: the bars are held against it
 SKLEARN = "sklearn load + fit l1"
@@ -64,6 +64,7 @@ def _others() -> list[str]:
 def _learn(name: str, block: Block, dtype: str = "float32") -> Contestant:
     def prepare() -> Callable[[], Any]:
         model = Model(name, dtype=dtype)
+        touch(block.indices, block.values)
         return lambda: model.learn(block)
 
     return timed(prepare)
