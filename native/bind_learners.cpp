@@ -171,6 +171,31 @@ public:
     }
 };
 
+// (index, z, n) of the coordinates that are not zero: what a file keeps of a state.
+template <class Real>
+nb::tuple touched(Pairs<Real> pairs) {
+    const auto* all = reinterpret_cast<const Pair<Real>*>(pairs.data());
+    const std::size_t slots = pairs.shape(0);
+    const auto is_touched = [all](std::size_t j) { return (all[j].z != 0) | (all[j].n != 0); };
+    std::unique_ptr<std::int32_t[]> index;
+    std::unique_ptr<Real[]> z, n;
+    std::size_t count = 0;
+    {
+        nb::gil_scoped_release released;
+        for (std::size_t j = 0; j < slots; ++j) count += is_touched(j);
+        index.reset(new std::int32_t[count + 1]);  // one more: every coordinate is written, and the next over it
+        z.reset(new Real[count + 1]);
+        n.reset(new Real[count + 1]);
+        for (std::size_t j = 0, at = 0; j < slots; ++j) {
+            index[at] = static_cast<std::int32_t>(j);
+            z[at] = all[j].z;
+            n[at] = all[j].n;
+            at += is_touched(j);
+        }
+    }
+    return nb::make_tuple(owned(std::move(index), count), owned(std::move(z), count), owned(std::move(n), count));
+}
+
 template <class Real>
 void score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
                    In<float> values, std::int64_t width, int scale, InOut<double> scores) {
@@ -220,6 +245,8 @@ void bind_learners(nb::module_& m) {
              nb::arg(), nb::arg())
         .def("weights", &Kernel::weights<float>)
         .def("weights", &Kernel::weights<double>);
+    m.def("touched", &touched<float>);
+    m.def("touched", &touched<double>);
     m.def("score_weights", &score_weights<float>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
     m.def("score_weights", &score_weights<double>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
