@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import shutil
 import subprocess
@@ -115,16 +116,19 @@ def peak_memory(*words: str | os.PathLike[str]) -> int:
 
 
 def interleaved(contestants: Mapping[str, Contestant], rounds: int, seldom: Sequence[str] = ()) -> dict[str, Cost]:
-    """The smallest cost of each over the rounds; those named in `seldom` are slow and sit out after the second."""
+    """The smallest cost of each over the rounds; those named in `seldom` are slow and sit out after the second.
+
+    Every round has an order of its own: who comes after whom matters to caches and to the memory allocator.
+    """
     best: dict[str, Cost] = {}
     for turn in range(rounds):
-        for name, contest in contestants.items():
+        for name, contest in random.Random(turn).sample(list(contestants.items()), len(contestants)):
             if turn >= 2 and name in seldom:
                 continue
             cost = contest()
             past = best.get(name, cost)
             best[name] = Cost(min(cost.cpu, past.cpu), min(cost.wall, past.wall))
-    return best
+    return {name: best[name] for name in contestants}
 
 
 def _own() -> float:
