@@ -1,7 +1,7 @@
 """Speed of rarestream beside its peers and the limits of the machine, all in one run.
 
     python benchmarks/bench.py            the shapes of Table I, some minutes
-    python benchmarks/bench.py --full     also their uniform versions, more rounds, a 2 GB file
+    python benchmarks/bench.py --full     all rows, also their uniform versions, a 2 GB file
 
 Peers take turns with us, round by round, and the smallest time of each counts. Printed: tables with ratios, then every
 bar with what was measured. Written: the same as JSON, with the machine, the versions and the commit.
@@ -44,7 +44,7 @@ def main() -> None:
     ]:
         if word not in known:
             raise SystemExit(f"bench: {word!r} is not one of {', '.join(known)}.")
-    rounds = given.rounds or (9 if given.full else 5)
+    rounds = given.rounds or 9
     start = time.perf_counter()
     about = {"machine": machine.description(), "versions": versions(), "commit": commit(), "rounds": rounds}
     print(f"{'full' if given.full else 'quick (--full for all of it)'}: smallest of {rounds} rounds")
@@ -65,7 +65,7 @@ def main() -> None:
             results.setdefault("accuracy", {})[name] = contests.accuracy(data, chosen)
         if "text" in parts and not shape.uniform:
             results.setdefault("text", {})[name] = contests.from_text(
-                data, rounds if given.full else min(rounds, 3), chosen
+                data, rounds if given.full else min(rounds, 5), chosen
             )
     if "one-row" in parts:
         say(start, "rows that come alone")
@@ -105,8 +105,8 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="half the rows, five rounds: the default")
-    size.add_argument("--full", action="store_true", help="all rows, uniform shapes, nine rounds, a 2 GB file")
+    size.add_argument("--quick", action="store_true", help="half the rows: the default")
+    size.add_argument("--full", action="store_true", help="all rows, uniform shapes, a 2 GB file")
     parser.add_argument("--shapes", help=f"some of {','.join(SHAPES)}")
     parser.add_argument("--peers", default=",".join(PEERS), help="some of %(default)s")
     parser.add_argument("--parts", default=",".join(PARTS), help="some of %(default)s")
