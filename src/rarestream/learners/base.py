@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints, overload
@@ -79,7 +80,7 @@ def one_of(default: str, *choices: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learner:
+class Learner(ABC):
     """Base of all learners. Settings are checked when a learner is made, and never change."""
 
     native: ClassVar[str]  # the name of its struct in native/learners
@@ -109,18 +110,18 @@ class Learner:
         return number
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The name in the registry and on the command line."""
-        raise NotImplementedError
 
     @property
     def settings(self) -> dict[str, Any]:
         """Every setting by name: enough to make this learner again."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
+    @abstractmethod
     def kernel_settings(self) -> list[float]:
         """The settings in the order of the fields of the native struct."""
-        raise NotImplementedError
 
     def kernel(self) -> _native.Kernel:
         return _native.Kernel(self.native, self.kernel_settings())
