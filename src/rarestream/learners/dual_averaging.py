@@ -17,8 +17,7 @@ and its weight is read off them when needed:
     w = -gamma soft(z, lambda) / (beta + sqrt(v)),    soft(z, t) = sign(z) max(|z| - t, 0).
 
 Against FTRL-Proximal: no term -sigma w in z, a small beta, and r = 1/2 in place of
-2. The defaults were chosen once for all data sets; tuned or not, they are the best
-one-pass settings we know. The intercept takes plain AdaGrad steps. The score is s,
+2. The defaults were chosen once, for all data sets. The intercept takes plain AdaGrad steps. The score is s,
 without the intercept. A row of importance h counts as h rows learned at one score.
 
 [1] Xiao. Dual Averaging Methods for Regularized Stochastic Learning and Online
@@ -40,7 +39,7 @@ LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 @register("dual-auc", loss="auc")
 @dataclass(frozen=True, kw_only=True)
 class DualAveraging(Learner):
-    """Dual averaging with adaptive rates: O(k) a row, the best ranking without tuning."""
+    """Dual averaging with adaptive rates: O(k) a row, good without tuning."""
 
     loss: str = one_of("auc", "auc", "logistic")
     learning_rate: float = positive(None)  # gamma; None: 0.25 for auc, 1.3 for logistic
