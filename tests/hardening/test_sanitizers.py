@@ -49,7 +49,7 @@ def test_the_native_core_is_clean_under_address_and_undefined_behaviour_sanitize
     }
     folders = [str(ROOT / "tests" / room) for room in ROOMS if (ROOT / "tests" / room).is_dir()]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *folders],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *folders],
         env=environment,
         cwd=ROOT,
         capture_output=True,
