@@ -1,5 +1,6 @@
 // How a coordinate's pair {z, n = sqrt(v)} gives its weight, and how a row's slope moves it.
-// x times u is the row after scaling, c the slope of the loss at its score, h its importance: h rows learned at one score.
+// x times u is the row after scaling, c the slope of the loss at its score, h its importance (h rows learned at one
+// score).
 #pragma once
 
 #include "lanes.hpp"
@@ -10,7 +11,8 @@ inline namespace RARESTREAM_ISA {
 
 // w = -gamma soft(z, lambda) / (beta + n)
 template <class V>
-RARESTREAM_INLINE V weight_of(const V& z, const V& n, typename V::Real gamma, typename V::Real lam, typename V::Real beta) {
+RARESTREAM_INLINE V weight_of(const V& z, const V& n, typename V::Real gamma, typename V::Real lam,
+                              typename V::Real beta) {
     return (-gamma) * (lam > 0 ? soft(z, lam) : z) / (beta + n);
 }
 

@@ -88,10 +88,18 @@ struct LanesOf {
         for (int i = 0; i < PARTS; ++i) out.part[i] = f(l.part[i], r.part[i]);
         return out;
     }
-    friend RARESTREAM_INLINE LanesOf operator+(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a + b; }); }
-    friend RARESTREAM_INLINE LanesOf operator-(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a - b; }); }
-    friend RARESTREAM_INLINE LanesOf operator*(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a * b; }); }
-    friend RARESTREAM_INLINE LanesOf operator/(LanesOf l, LanesOf r) { return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a / b; }); }
+    friend RARESTREAM_INLINE LanesOf operator+(LanesOf l, LanesOf r) {
+        return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a + b; });
+    }
+    friend RARESTREAM_INLINE LanesOf operator-(LanesOf l, LanesOf r) {
+        return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a - b; });
+    }
+    friend RARESTREAM_INLINE LanesOf operator*(LanesOf l, LanesOf r) {
+        return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a * b; });
+    }
+    friend RARESTREAM_INLINE LanesOf operator/(LanesOf l, LanesOf r) {
+        return each(l, r, [](Register a, Register b) RARESTREAM_MELT { return a / b; });
+    }
     friend RARESTREAM_INLINE LanesOf operator*(Real l, LanesOf r) { return all(l) * r; }
     friend RARESTREAM_INLINE LanesOf operator*(LanesOf l, Real r) { return l * all(r); }
     friend RARESTREAM_INLINE LanesOf operator+(Real l, LanesOf r) { return all(l) + r; }
