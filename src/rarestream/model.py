@@ -240,7 +240,7 @@ class Model:
         arrays: dict[str, NDArray[Any]] = {"tally": self._state.tally}
         if kind == "resumable":
             assert isinstance(self._state, State)
-            index, z, n = _native.touched(self._state.pairs)
+            index, z, n = _native.touched(self._state.pairs[: self._n_features])
             arrays |= {"index": index, "z": z, "n": n}
             arrays |= {f"progress.{name}": part for name, part in self.progress.state().items()}
         else:
