@@ -1,8 +1,10 @@
 // The NumPy arrays that cross the border, by their short names. All are contiguous; none is copied on the way in.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -23,6 +25,14 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::unique_ptr<T[]> data, std::siz
     T* raw = data.release();
     nb::capsule owner(raw, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return nb::ndarray<nb::numpy, T, nb::ndim<1>>(raw, {size}, owner);
+}
+
+// A NumPy array with a copy of the items.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> copied(const std::vector<T>& items) {
+    std::unique_ptr<T[]> copy(new T[items.size()]);
+    std::copy(items.begin(), items.end(), copy.get());
+    return owned(std::move(copy), items.size());
 }
 
 }  // namespace rarestream

@@ -11,13 +11,6 @@
 namespace rarestream {
 
 template <class T>
-auto copied(const std::vector<T>& from) {
-    std::unique_ptr<T[]> data(new T[from.size()]);
-    std::copy(from.begin(), from.end(), data.get());
-    return owned(std::move(data), from.size());
-}
-
-template <class T>
 std::vector<T> taken(const nb::dict& arrays, const std::string& name) {
     In<T> array;
     if (!arrays.contains(name.c_str()) || !nb::try_cast(arrays[name.c_str()], array, false))

@@ -171,13 +171,6 @@ public:
     }
 };
 
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> copied(const std::vector<T>& items) {
-    std::unique_ptr<T[]> copy(new T[items.size()]);
-    std::copy(items.begin(), items.end(), copy.get());
-    return owned(std::move(copy), items.size());
-}
-
 // (index, z, n) of the coordinates that are not zero: what a file keeps of a state.
 template <class Real>
 nb::tuple touched(Pairs<Real> pairs) {

@@ -10,13 +10,6 @@ namespace rarestream {
 
 namespace {
 
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> array(const std::vector<T>& items) {
-    std::unique_ptr<T[]> copy(new T[items.size()]);
-    std::copy(items.begin(), items.end(), copy.get());
-    return owned(std::move(copy), items.size());
-}
-
 // A NumPy array that gives its memory back to the pool.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> numpy(PooledArray<T> data, std::size_t size) {
@@ -51,10 +44,10 @@ nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_requ
     }
     const std::size_t nonzeros = static_cast<std::size_t>(rows.indptr.back());
     return nb::make_tuple(
-        array(rows.indptr), numpy(std::move(rows.indices), nonzeros), numpy(std::move(rows.values), nonzeros), rows.width,
-        array(rows.labels), rows.importances.empty() ? nb::object(nb::none()) : nb::cast(array(rows.importances)),
-        rows.tags.empty() ? nb::object(nb::none()) : nb::cast(array(rows.tags)), array(rows.lines),
-        array(rows.columns), rows.lines_read, bad);
+        copied(rows.indptr), numpy(std::move(rows.indices), nonzeros), numpy(std::move(rows.values), nonzeros), rows.width,
+        copied(rows.labels), rows.importances.empty() ? nb::object(nb::none()) : nb::cast(copied(rows.importances)),
+        rows.tags.empty() ? nb::object(nb::none()) : nb::cast(copied(rows.tags)), copied(rows.lines),
+        copied(rows.columns), rows.lines_read, bad);
 }
 
 }  // namespace
