@@ -7,10 +7,45 @@ learned and the weights at the end (for rows scaled as the model scales them), w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal
+from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner
+
+Promise = bool | Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A learner's textbook form, and which promises it makes beyond those that all make."""
+
+    run: Callable[[Any, Rows], tuple[np.ndarray, np.ndarray, float]]
+    variants: tuple[dict[str, Any], ...]  # settings to compare under, beside the defaults
+    # True, False, or a function of the learner that says.
+    steps_in_the_row: Promise = True  # a row writes its own coordinates and nothing else
+    swaps: Promise = True  # swapping the classes negates the model
+    waits: Promise = True  # nothing is learned while one class was seen
+    reaches: float = 0.75  # the progressive AUC of 3000 easy rows, with the defaults
+
+    def promises(self, what: str, learner: Any) -> bool:
+        said = getattr(self, what)
+        return said(learner) if callable(said) else said
+
+
+TWINS: dict[type[Learner], Twin] = {}
+
+
+def twin(learner: type[Learner], *variants: dict[str, Any], **promises: Any):
+    """Makes a function the textbook form of a learner."""
+
+    def put(run):
+        TWINS[learner] = Twin(run, variants, **promises)
+        return run
+
+    return put
 
 
 class Rows:
@@ -71,6 +106,8 @@ class Intercept:
         self.w -= self.learning_rate * h * c / (self.beta + math.sqrt(self.v))
 
 
+@twin(FtrlAuc, {"l1": 0.05, "l2": 0.3}, {"l1": 0.6, "beta": 0.2})
+@twin(FtrlProximal, {"l1": 0.05, "l2": 0.3}, {"l1": 0.6, "intercept": False}, waits=False)
 def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     d = rows.dense.shape[1]
     z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
@@ -101,6 +138,7 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     return np.array(scores), weights(), bias.w
 
 
+@twin(DualAveraging, {"l1": 0.05}, {"loss": "logistic", "l1": 0.6}, waits=lambda learner: learner.loss == "auc")
 def dual_averaging(learner: DualAveraging, rows: Rows):
     d = rows.dense.shape[1]
     z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
@@ -129,8 +167,7 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
     return np.array(scores), weights(), bias.w
 
 
-def textbook(learner, block: Block, d: int, scale: str = "unit"):
+def textbook(learner: Learner, block: Block, d: int, scale: str = "unit"):
     """The scores before learning, the weights of scaled rows, the intercept, and the features' largest values."""
     rows = Rows(block, d, scale)
-    run = dual_averaging if isinstance(learner, DualAveraging) else ftrl
-    return *run(learner, rows), rows.largest
+    return *TWINS[type(learner)].run(learner, rows), rows.largest

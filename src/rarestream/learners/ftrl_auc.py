@@ -32,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import Learner, non_negative, positive, register
+from rarestream.learners.base import About, Learner, non_negative, positive, register
 
 
 @register("ftrl-auc")
@@ -40,13 +40,21 @@ from rarestream.learners.base import Learner, non_negative, positive, register
 class FtrlAuc(Learner):
     """FTRL-AUC of Zhou, Ying and Skiena (ICDM 2020): O(k) a row, exact zeros with l1 > 0."""
 
-    learning_rate: float = positive(0.6)  # gamma in [1]
-    l1: float = non_negative(0.0)  # lambda in [1]
-    l2: float = non_negative(0.0)
-    beta: float = positive(1.0)  # the 1 of [1]'s learning rate gamma / (1 + sqrt(v))
+    learning_rate: float = positive(0.6, "Length of the steps: gamma in [1].")
+    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda in [1].")
+    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights.")
+    beta: float = positive(
+        1.0, "Holds back the steps of features seen seldom: the 1 of [1]'s rate gamma / (1 + sqrt(v))."
+    )
 
-    native: ClassVar[str] = "FtrlAuc"
-    loss_is_logistic: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        objective="square loss on pairs",
+        cost="O(k)",
+        published="O(k)",
+        sparse="exact zeros with `l1`",
+        returns="last iterate",
+        paper="Zhou, Ying, Skiena 2020, Algorithm 1",
+    )
 
     @property
     def name(self) -> str:
