@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner
+from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Spam
 
 Promise = bool | Callable[[Any], bool]
 
@@ -165,6 +165,39 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
             z = z + h * c * x
             v = v + h * abs(c) ** learner.rate_power * x**2
     return np.array(scores), weights(), bias.w
+
+
+@twin(
+    Spam,
+    {"learning_rate": 0.3, "l2": 2.0},
+    {"penalty": "l1", "l1": 0.02},
+    {"penalty": "l1", "l1": 0.3},
+    {"penalty": "elasticnet", "learning_rate": 0.3, "l1": 0.02, "l2": 2.0},
+    steps_in_the_row=lambda learner: learner.penalty == "l2",
+)
+def spam(learner: Spam, rows: Rows):
+    d = rows.dense.shape[1]
+    w, n, sums, scores = np.zeros(d), {1: 0.0, -1: 0.0}, {1: np.zeros(d), -1: np.zeros(d)}, []
+    l1 = 0 if learner.penalty == "l2" else learner.l1
+    l2 = 0 if learner.penalty == "l1" else learner.l2
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w, sums = w * shrink, {c: sums[c] * shrink for c in sums}
+        n[y] += h
+        sums[y] = sums[y] + h * x
+        t = n[1] + n[-1]
+        p, eta = n[1] / t, h * learner.learning_rate / math.sqrt(t)
+        pos, neg = (sums[c] / n[c] if n[c] else sums[c] for c in (1, -1))  # the class means of x
+        a, b = w @ pos, w @ neg
+        g = 2 * (1 - p) * (s - 1 - b) * x if y == 1 else 2 * p * (s + 1 - a) * x
+        if learner.gradient == "full":
+            g = g + (2 * (1 - p) * (a * pos - s * neg) if y == 1 else 2 * p * (b * neg - s * pos))
+            g = g - 2 * p * (1 - p) * (b - a) * (neg - pos)
+        w = soft(w - eta * g, eta * l1) / (1 + eta * l2)
+    return np.array(scores), w, 0.0
 
 
 def textbook(learner: Learner, block: Block, d: int, scale: str = "unit"):
