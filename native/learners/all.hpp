@@ -4,5 +4,11 @@
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
+#include "rda.hpp"
 
-#define RARESTREAM_LEARNERS(X) X(DualAveraging) X(FtrlAuc) X(FtrlProximal)
+#define RARESTREAM_LEARNERS(X) \
+    X(DualAveraging)           \
+    X(FtrlAuc)                 \
+    X(FtrlAucExact)            \
+    X(FtrlProximal)            \
+    X(Rda)
