@@ -5,10 +5,12 @@
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
 #include "rda.hpp"
+#include "spauc.hpp"
 
 #define RARESTREAM_LEARNERS(X) \
     X(DualAveraging)           \
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
-    X(Rda)
+    X(Rda)                     \
+    X(Spauc)

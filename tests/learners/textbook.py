@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Rda
+from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Rda, Spauc
 
 Promise = bool | Callable[[Any], bool]
 
@@ -200,6 +200,29 @@ def rda(learner: Rda, rows: Rows):
         z = z * shrink + h * c * x
         z0, t = z0 + h * c, t + h
     return np.array(scores), weights(), intercept()
+
+
+@twin(Spauc, {"mu": 1.0}, {"l1": 0.01}, {"mu": 0.3, "l1": 0.1}, steps_in_the_row=lambda learner: learner.l1 == 0)
+def spauc(learner: Spauc, rows: Rows):
+    w, total, n, scores = np.zeros(rows.dense.shape[1]), {1: 0.0, -1: 0.0}, {1: 0.0, -1: 0.0}, []
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w = w * shrink
+        total = {c: total[c] * shrink for c in total}
+        total[y] = total[y] + h * x
+        n[y] += h
+        if n[-y] == 0:
+            continue
+        t, mean = n[1] + n[-1], {c: total[c] / n[c] for c in total}
+        p, a, b = n[1] / t, w @ mean[1], w @ mean[-1]
+        c = 2 * (1 - p) * (s - a) if y == 1 else 2 * p * (s - b)
+        g = c * (x - mean[y]) - 2 * p * (1 - p) * (1 + b - a) * (mean[1] - mean[-1])
+        eta = h * 2 / (learner.mu * max(t - 1, 0) + 1)
+        w = soft(w - eta * g, eta * learner.l1)
+    return np.array(scores), w, 0.0
 
 
 def textbook(learner: Learner, block: Block, d: int, scale: str = "unit"):
