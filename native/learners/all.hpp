@@ -4,6 +4,16 @@
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
+#include "rda.hpp"
 #include "spam.hpp"
+#include "spauc.hpp"
 
-#define RARESTREAM_LEARNERS(X) X(DualAveraging) X(FtrlAuc) X(FtrlProximal) X(Spam)
+#define RARESTREAM_LEARNERS(X) \
+    X(DualAveraging)           \
+    X(FtrlAuc)                 \
+    X(FtrlAucExact)            \
+    X(FtrlProximal)            \
+    X(Rda)                     \
+    X(Spam)                    \
+    X(SpamFull)                \
+    X(Spauc)

@@ -2,147 +2,216 @@
 
 #include "../deaths.hpp"
 #include "../run.hpp"
-#include "../tally.hpp"
+#include "../span.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct Spam {  // the sparse gradient; maths: src/rarestream/learners/spam.py
+struct SpamSettings {  // maths: src/rarestream/learners/spam.py
     double xi, l1, l2;
 
+    // The length of a row's step. Of an empty row the importance may be anything: its step must still be finite.
+    double eta(const Tally& tally, double h) const {
+        const double eta = xi * (h / std::sqrt(tally.n_pos + tally.n_neg));
+        return eta < 1e250 ? eta : 1e250;
+    }
+
+    // What l2 leaves of a weight in such a step.
+    double left(double eta) const {
+        const double left = 1 / (1 + eta * l2);
+        return left > 1e-200 ? left : 1e-200;
+    }
+
+    // The slope of the loss along x, which a row of either gradient has.
+    static double slope(const Tally& tally, double s, bool positive, double mean_of_others) {
+        return 2 * tally.share_of_others(positive) * (s - mean_of_others - (positive ? 1 : -1));
+    }
+};
+
+struct Spam : SpamSettings {  // the sparse gradient
     struct Numbers {
-        double sigma;         // w = sigma u
+        double sigma;         // w = sigma u; 0 in a new state, which means 1
+        double u_neg, u_pos;  // <u, S-> and <u, S+>
         double level;         // T: how far every u has shrunk
+        double q_neg, q_pos;  // <sign u, S-> and <sign u, S+>: what the above lose when T grows by one
         double living;        // how many u are not zero, where l1 > 0
         double bound;         // T is set back to 0 beyond it
-        double u_pos, u_neg;  // <u, S+> and <u, S->
-        double q_pos, q_neg;  // <sign u, S+> and <sign u, S->: what those lose when T grows by one
     };
 
     template <class Real>
     struct Run {
         struct Coordinate {
-            Real death;     // sign(u) (T + |u|): the level at which u becomes zero; 0, or |death| <= T: it is
-            Real pos, neg;  // S+ and S-
+            Real death;     // sign(u) (T + |u|): the level at which u becomes zero; u is zero where |death| <= T
+            Real neg, pos;  // S- and S+
         };
         static constexpr double LEAST = 1e-12;                            // sigma
         static constexpr double MOST = sizeof(Real) == 4 ? 1e35 : 1e300;  // T: beyond any u
 
-        const Spam of;
+        const Spam& spam;
         Tally& tally;
         Numbers& all;
         Coordinate* const table;
         const std::int64_t size;
         Deaths<Real> deaths;
 
-        static bool fits(const Spam& of, const State<Real>& state) {
+        static bool fits(const Spam& learner, const State<Real>& state) {
             return state.columns == 3 && state.step == 3 && state.apart == 1 && numbers_fit<Numbers>(state) &&
-                   (of.l1 > 0 ? Deaths<Real>::fits(state) : state.arrays == 0);
+                   (learner.l1 > 0 ? Deaths<Real>::fits(state) : state.arrays == 0);
         }
-        Run(const Spam& spam, const State<Real>& state)
-            : of(spam), tally(tally_of(state)), all(numbers_of<Numbers>(state)),
+
+        Run(const Spam& learner, const State<Real>& state)
+            : spam(learner), tally(tally_of(state)), all(numbers_of<Numbers>(state)),
               table(reinterpret_cast<Coordinate*>(state.table)), size(state.size), deaths(state, all.living) {}
 
-        Real weight(std::int32_t j) const { return static_cast<Real>(all.sigma * value(table[j])); }
+        Real weight(std::int32_t j) const { return static_cast<Real>(sigma() * u(table[j])); }
 
         double reach(double s) const {
-            return (1 + of.xi) * 2 * (1 + std::fabs(s) + std::fabs(mean(true)) + std::fabs(mean(false)));
+            return 2 * (1 + spam.xi) * (1 + std::fabs(s) + std::fabs(mean(false)) + std::fabs(mean(true)));
         }
 
         void shrink(std::int32_t j, Real by) {
             const Coordinate& at = table[j];
-            put(j, by * value(at), by * at.pos, by * at.neg, all.level);
+            put(j, by * u(at), by * at.neg, by * at.pos, all.level);
         }
 
         void step(const Sample<Real>& row, double s, bool positive, double h) {
-            double eta = of.xi * (h / std::sqrt(tally.n_pos + tally.n_neg));
-            if (!(eta < 1e250)) eta = 1e250;  // of an empty row: others are refused before
-            const double c = 2 * tally.share_of_others(positive) * (s - mean(!positive) - (positive ? 1 : -1));
-            const double move = eta * c / all.sigma, shrunk = all.level + eta * of.l1 / all.sigma;
-            const double level = shrunk < MOST ? shrunk : MOST;
+            const double eta = spam.eta(tally, h), c = spam.slope(tally, s, positive, mean(!positive));
+            const double move = eta * c / sigma(), sunk = all.level + eta * spam.l1 / sigma();
+            const double level = sunk < MOST ? sunk : MOST, to_neg = positive ? 0 : h, to_pos = positive ? h : 0;
             for (std::int64_t p = 0; p < row.k; ++p) {
                 const Coordinate& at = table[row.at[p]];
                 const double x = row.x[p];
-                put(row.at[p], value(at) - move * x, static_cast<Real>(at.pos + (positive ? h * x : 0)),
-                    static_cast<Real>(at.neg + (positive ? 0 : h * x)), level);
+                put(row.at[p], u(at) - move * x, static_cast<Real>(at.neg + to_neg * x),
+                    static_cast<Real>(at.pos + to_pos * x), level);
             }
-            if (of.l1 > 0) sink(level);
-            all.sigma /= 1 + eta * of.l2;
+            if (spam.l1 > 0) sink(level);
+            all.sigma = sigma() * spam.left(eta);
             if (all.level > all.bound || all.sigma < LEAST) set_back();
         }
 
     private:
         static double sign(double v) { return (v > 0) - (v < 0); }
 
-        double value(const Coordinate& at) const {
+        double sigma() const { return all.sigma == 0 ? 1 : all.sigma; }
+
+        double u(const Coordinate& at) const {
             const double left = std::fabs(at.death) - all.level;
             return left > 0 ? (at.death > 0 ? left : -left) : 0;
         }
 
-        // The mean score of a class under the weights as they are.
+        // The mean score of a class under the weights as they are now.
         double mean(bool positive) const {
             const double n = positive ? tally.n_pos : tally.n_neg;
-            return n > 0 ? all.sigma * (positive ? all.u_pos : all.u_neg) / n : 0;
+            return n > 0 ? sigma() * (positive ? all.u_pos : all.u_neg) / n : 0;
         }
 
-        // Gives a coordinate the value u and its class sums. One that would be dead at `level` is so at once.
-        void put(std::int32_t j, double u, Real pos, Real neg, double level) {
+        // Gives a coordinate its u, of which nothing is left if it dies by `level`, and its class sums.
+        void put(std::int32_t j, double u_j, Real neg, Real pos, double level) {
             Coordinate& at = table[j];
-            const double before = value(at);
-            const Real death = static_cast<Real>(all.level + std::fabs(u));
+            const double before = u(at);
+            const Real death = static_cast<Real>(all.level + std::fabs(u_j));
             const bool lives = death > level;
-            // As it is kept after rounding: the products must be those of the numbers that are there.
-            const double after = lives ? (u > 0 ? death - all.level : all.level - death) : 0;
-            all.u_pos += after * pos - before * at.pos;
+            // u as it is kept, after rounding: the products are of the numbers that stand in the table.
+            const double after = lives ? (u_j > 0 ? death - all.level : all.level - death) : 0;
             all.u_neg += after * neg - before * at.neg;
-            all.q_pos += sign(after) * pos - sign(before) * at.pos;
+            all.u_pos += after * pos - before * at.pos;
             all.q_neg += sign(after) * neg - sign(before) * at.neg;
-            at = {lives ? (u > 0 ? death : -death) : Real(0), pos, neg};
-            if (of.l1 == 0) return;
-            if (lives) deaths.put(j, death);
-            else deaths.drop(j);
+            all.q_pos += sign(after) * pos - sign(before) * at.pos;
+            at = {lives ? (u_j > 0 ? death : -death) : Real(0), neg, pos};
+            if (spam.l1 == 0) return;
+            if (lives)
+                deaths.put(j, death);
+            else
+                deaths.drop(j);
         }
 
         // Every u shrinks until T is `level`.
         void sink(double level) {
             while (deaths.due(level)) {
                 const std::int32_t j = deaths.next();
-                deaths.drop(j);
-                Coordinate& at = table[j];
-                const double last = value(at);
-                all.u_pos -= last * at.pos;
-                all.u_neg -= last * at.neg;
-                all.q_pos -= sign(last) * at.pos;
-                all.q_neg -= sign(last) * at.neg;
-                at.death = 0;
+                put(j, 0, table[j].neg, table[j].pos, level);
             }
-            all.u_pos -= (level - all.level) * all.q_pos;
             all.u_neg -= (level - all.level) * all.q_neg;
+            all.u_pos -= (level - all.level) * all.q_pos;
             all.level = level;
         }
 
-        // The same weights with sigma = 1 and T = 0, and what is kept of all coordinates summed afresh.
+        // The same weights with sigma = 1 and T = 0; what is kept of all coordinates is summed afresh.
         void set_back() {
-            Numbers fresh{1, 0, all.living, 0, 0, 0, 0, 0};
+            Numbers fresh{};
             double sum = 0;
             const auto renew = [&](std::int32_t j) {
                 Coordinate& at = table[j];
                 at.death = weight(j);
-                fresh.u_pos += static_cast<double>(at.death) * at.pos;
                 fresh.u_neg += static_cast<double>(at.death) * at.neg;
-                fresh.q_pos += sign(at.death) * at.pos;
+                fresh.u_pos += static_cast<double>(at.death) * at.pos;
                 fresh.q_neg += sign(at.death) * at.neg;
+                fresh.q_pos += sign(at.death) * at.pos;
                 sum += std::fabs(at.death);
                 return std::fabs(at.death);
             };
-            if (of.l1 > 0) {
+            if (spam.l1 > 0)
                 deaths.renew(renew);
-                fresh.living = all.living;
-                fresh.bound = all.living > 0 ? sum / all.living : 0;  // the mean |u|: T must not drown the typical weight
-            } else {
+            else
                 for (std::int32_t j = 0; j < size; ++j) renew(j);
-            }
+            fresh.sigma = 1;
+            fresh.living = all.living;
+            fresh.bound = all.living > 0 ? sum / all.living : 0;  // the mean |u|: a larger T would cost it digits
             all = fresh;
+        }
+    };
+};
+
+struct SpamFull : SpamSettings {  // the complete gradient
+    template <class Real>
+    struct Run {
+        const SpamFull& spam;
+        Tally& tally;
+        Span<Real, 2> span;  // M: sum of x over negatives, over positives
+
+        static constexpr std::int64_t NUMBERS = Span<Real, 2>::numbers(2);
+
+        static bool fits(const SpamFull& learner, const State<Real>& state) {
+            return Span<Real, 2>::fits(state, 2) && numbers_fit<double[NUMBERS]>(state) &&
+                   (state.size < 2 || (state.apart == 1) == (learner.l1 == 0));
+        }
+
+        Run(const SpamFull& learner, const State<Real>& state)
+            : spam(learner), tally(tally_of(state)), span(state, numbers_of<double[NUMBERS]>(state), 2) {}
+
+        Real weight(std::int32_t j) const { return spam.l1 > 0 ? static_cast<Real>(span.u(j)) : span.weight(j); }
+
+        double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
+        double mean(bool positive) const { return rows(positive) > 0 ? span.product(positive) / rows(positive) : 0; }
+
+        // x pulls on w itself and through the mean of its class; the means move w too, whatever x.
+        double reach(double s) const {
+            double far = 2;
+            for (int c = 0; c < 2; ++c)
+                if (rows(c) > 0) far += std::sqrt(span.square(c)) / rows(c);
+            return 4 * (1 + spam.xi) * (1 + std::fabs(s) + std::fabs(mean(false)) + std::fabs(mean(true))) * far;
+        }
+
+        void shrink(std::int32_t j, Real by) { span.shrink(j, by); }
+
+        void step(const Sample<Real>& row, double s, bool positive, double h) {
+            span.add(row, &h, positive, 1);
+            if (rows(!positive) == 0) return;  // p is 0 or 1, and so is every term
+            const double eta = spam.eta(tally, h), p = tally.n_pos / (tally.n_pos + tally.n_neg);
+            const double share = 2 * tally.share_of_others(positive), own = mean(positive);
+            const double pull = 2 * p * (1 - p) * (mean(false) - mean(true));
+            const double c = spam.slope(tally, s, positive, mean(!positive));
+            span.move(row, -eta * c);
+            span.along(positive, -eta * share * own / rows(positive));
+            span.along(!positive, eta * share * s / rows(!positive));
+            span.along(false, eta * pull / rows(false));
+            span.along(true, -eta * pull / rows(true));
+            if (spam.l1 > 0) {
+                span.fold(eta * spam.l1, spam.left(eta));
+            } else {
+                span.scale(spam.left(eta));
+                span.settle();
+            }
         }
     };
 };

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Spam
+from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Rda, Spam, Spauc
 
 Promise = bool | Callable[[Any], bool]
 
@@ -106,11 +106,18 @@ class Intercept:
         self.w -= self.learning_rate * h * c / (self.beta + math.sqrt(self.v))
 
 
-@twin(FtrlAuc, {"l1": 0.05, "l2": 0.3}, {"l1": 0.6, "beta": 0.2})
+@twin(
+    FtrlAuc,
+    {"l1": 0.05, "l2": 0.3},
+    {"l1": 0.6, "beta": 0.2},
+    {"means": "exact"},
+    {"means": "exact", "l1": 0.3, "l2": 0.1},
+)
 @twin(FtrlProximal, {"l1": 0.05, "l2": 0.3}, {"l1": 0.6, "intercept": False}, waits=False)
 def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     d = rows.dense.shape[1]
     z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
+    sums = {1: np.zeros(d), -1: np.zeros(d)}
     gamma, scores = learner.learning_rate, []
 
     def weights():
@@ -123,6 +130,9 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
             continue
         z, v = z * shrink, v * shrink**2
         p = means.count(s, y, h)
+        sums = {c: sums[c] * shrink + (h * x if c == y else 0) for c in sums}
+        if isinstance(learner, FtrlAuc) and learner.means == "exact":
+            means.mean = {c: weights() @ sums[c] / max(means.n[c], 1e-300) for c in sums}
         if isinstance(learner, FtrlProximal):
             c = sigmoid(s + bias.w) - (y == 1)
             if learner.intercept:
@@ -167,12 +177,63 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
     return np.array(scores), weights(), bias.w
 
 
+@twin(Rda, {"l1": 0.01, "rho": 0.02}, {"l1": 0.1, "gamma": 2.0, "intercept": False}, waits=False)
+def rda(learner: Rda, rows: Rows):
+    d = rows.dense.shape[1]
+    z, z0, t, scores = np.zeros(d), 0.0, 0.0, []
+
+    def weights():
+        if t == 0:
+            return np.zeros(d)
+        threshold = learner.l1 + learner.gamma * learner.rho / math.sqrt(t)
+        return -math.sqrt(t) / learner.gamma * soft(z / t, threshold)
+
+    def intercept():
+        return -math.sqrt(t) / learner.gamma * z0 / t if t > 0 and learner.intercept else 0.0
+
+    for x, y, h, shrink in rows:
+        s = weights() @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        c = sigmoid(s + intercept()) - (y == 1)
+        z = z * shrink + h * c * x
+        z0, t = z0 + h * c, t + h
+    return np.array(scores), weights(), intercept()
+
+
+@twin(Spauc, {"mu": 1.0}, {"l1": 0.01}, {"mu": 0.3, "l1": 0.1}, steps_in_the_row=lambda learner: learner.l1 == 0)
+def spauc(learner: Spauc, rows: Rows):
+    w, total, n, scores = np.zeros(rows.dense.shape[1]), {1: 0.0, -1: 0.0}, {1: 0.0, -1: 0.0}, []
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w = w * shrink
+        total = {c: total[c] * shrink for c in total}
+        total[y] = total[y] + h * x
+        n[y] += h
+        if n[-y] == 0:
+            continue
+        t, mean = n[1] + n[-1], {c: total[c] / n[c] for c in total}
+        p, a, b = n[1] / t, w @ mean[1], w @ mean[-1]
+        c = 2 * (1 - p) * (s - a) if y == 1 else 2 * p * (s - b)
+        g = c * (x - mean[y]) - 2 * p * (1 - p) * (1 + b - a) * (mean[1] - mean[-1])
+        eta = h * 2 / (learner.mu * max(t - 1, 0) + 1)
+        w = soft(w - eta * g, eta * learner.l1)
+    return np.array(scores), w, 0.0
+
+
 @twin(
     Spam,
     {"learning_rate": 0.3, "l2": 2.0},
     {"penalty": "l1", "l1": 0.02},
     {"penalty": "l1", "l1": 0.3},
     {"penalty": "elasticnet", "learning_rate": 0.3, "l1": 0.02, "l2": 2.0},
+    {"gradient": "full", "learning_rate": 0.3, "l2": 2.0},
+    {"gradient": "full", "penalty": "l1", "l1": 0.02},
+    {"gradient": "full", "penalty": "elasticnet", "learning_rate": 0.3, "l1": 0.02, "l2": 2.0},
     steps_in_the_row=lambda learner: learner.penalty == "l2",
 )
 def spam(learner: Spam, rows: Rows):

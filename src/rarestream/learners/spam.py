@@ -11,6 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.learners.base import TALLY, About, Learner, State, non_negative, one_of, padded, positive, register
+from rarestream.learners.span import SPAN
+
+
+SCALED = ("sigma", "u_neg", "u_pos", "level", "q_neg", "q_pos", "living", "bound")
 
 
 @register("spam")
@@ -24,8 +28,6 @@ class Spam(Learner):
     l2: float = non_negative(1e-4, "Strength of the penalty that shrinks weights.")
     gradient: str = one_of("sparse", "", "sparse", "full")
 
-    columns: ClassVar[Mapping[str, int]] = MappingProxyType({"u": 1, "s_pos": 1, "s_neg": 1})
-    numbers: ClassVar[tuple[str, ...]] = ("sigma", "level", "living", "bound", "u_pos", "u_neg", "q_pos", "q_neg")
     about: ClassVar[About] = About(
         objective="square loss on pairs",
         cost="O(k)",
@@ -34,6 +36,19 @@ class Spam(Learner):
         returns="last iterate",
         paper="Natole, Ying, Lyu 2018, Algorithm 1",
     )
+    columns: ClassVar[Mapping[str, int]] = MappingProxyType({"u": 1, "sum_neg": 1, "sum_pos": 1})
+
+    @property
+    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
+        return SPAN if self.gradient == "full" else SCALED
+
+    @property
+    def stacked(self) -> bool:  # type: ignore[override]
+        return self.gradient == "full" and self.strengths[0] > 0
+
+    @property
+    def native(self) -> str:
+        return "SpamFull" if self.gradient == "full" else "Spam"
 
     @property
     def name(self) -> str:
@@ -47,13 +62,8 @@ class Spam(Learner):
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, *self.strengths]
 
-    def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
-        state = super().start(slots, dtype, largest)
-        state.tally[len(TALLY)] = 1.0  # sigma
-        return state
-
     def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
-        if self.strengths[0] == 0:
+        if self.gradient == "full" or self.strengths[0] == 0:
             return {}
         return {
             "heap": np.zeros(slots, np.int32),
@@ -62,11 +72,11 @@ class Spam(Learner):
         }
 
     def grown(self, state: State, slots: int) -> State:
-        wider = state.grown(slots)
+        wider = super().grown(state, slots)
         return wider._replace(more={name: padded(part, slots) for name, part in state.more.items()})
 
     def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        living = int(state.tally[len(TALLY) + 2])
+        living = int(state.tally[len(TALLY) + SCALED.index("living")])
         return {"heap": state.more["heap"][:living]} if state.more else {}
 
     def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
