@@ -110,7 +110,7 @@ struct Spam : SpamSettings {  // the sparse gradient
             Coordinate& at = table[j];
             const double before = u(at);
             const Real death = static_cast<Real>(all.level + std::fabs(u_j));
-            const bool lives = death > level;
+            const bool lives = std::fabs(u_j) > level - all.level && death > level;
             // u as it is kept, after rounding: the products are of the numbers that stand in the table.
             const double after = lives ? (u_j > 0 ? death - all.level : all.level - death) : 0;
             all.u_neg += after * neg - before * at.neg;
