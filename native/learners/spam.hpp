@@ -95,8 +95,8 @@ struct Spam : SpamSettings {  // the sparse gradient
         double sigma() const { return all.sigma == 0 ? 1 : all.sigma; }
 
         double u(const Coordinate& at) const {
-            const double left = std::fabs(at.death) - all.level;
-            return left > 0 ? (at.death > 0 ? left : -left) : 0;
+            const double death = at.death, left = std::fabs(death) - all.level;
+            return std::copysign(left > 0 ? left : 0, death);  // without a branch: signs cannot be foreseen
         }
 
         // The mean score of a class under the weights as they are now.
@@ -112,13 +112,14 @@ struct Spam : SpamSettings {  // the sparse gradient
             const Real death = static_cast<Real>(all.level + std::fabs(u_j));
             const bool lives = std::fabs(u_j) > level - all.level && death > level;
             // u as it is kept, after rounding: the products are of the numbers that stand in the table.
-            const double after = lives ? (u_j > 0 ? death - all.level : all.level - death) : 0;
+            const double after = lives ? std::copysign(death - all.level, u_j) : 0;
             all.u_neg += after * neg - before * at.neg;
             all.u_pos += after * pos - before * at.pos;
-            all.q_neg += sign(after) * neg - sign(before) * at.neg;
-            all.q_pos += sign(after) * pos - sign(before) * at.pos;
-            at = {lives ? (u_j > 0 ? death : -death) : Real(0), neg, pos};
+            const Coordinate was = at;
+            at = {lives ? static_cast<Real>(std::copysign(static_cast<double>(death), u_j)) : Real(0), neg, pos};
             if (spam.l1 == 0) return;
+            all.q_neg += sign(after) * neg - sign(before) * was.neg;
+            all.q_pos += sign(after) * pos - sign(before) * was.pos;
             if (lives)
                 deaths.put(j, death);
             else
