@@ -97,6 +97,6 @@ def learner_table() -> list[str]:
 
 def setup(app: Any) -> None:
     app.connect("source-read", from_registry)
-    app.connect("env-get-outdated", lambda *_: ["learners/index", "reference"])  # they may have changed with the registry
+    app.connect("env-get-outdated", lambda *_: ["learners/index", "reference"])  # the registry may have changed
     app.connect("autodoc-process-signature", short_types)
     app.connect("autodoc-process-docstring", as_rst, priority=400)  # before napoleon takes the headings away
