@@ -19,8 +19,10 @@ struct Ftrl {
 
     // B1: z - sign(z) l1 became z - 1 for z > l1, and z - l1 for z < -l1.
     void refresh(Slot& at) const {
-        const auto D = [&] { return (beta + at.root) / gamma + l2; };
-        at.w = std::fabs(at.z) <= l1 ? 0.0 : -(at.z + sign_between(-1, at.z, l1)) / D();
+        if (std::fabs(at.z) <= l1)
+            at.w = 0;
+        else
+            at.w = -(at.z + sign_between(-1, at.z, l1)) / ((beta + at.root) / gamma + l2);
     }
 
     void add(Slot& at, double g) const {

@@ -43,9 +43,8 @@ struct Method {
     virtual void write_weights(double* out) const = 0;  // the model that was evaluated, d numbers
 };
 
-// left * sign(x) * right, as it was compiled. The authors' macro was, without outer parentheses,
-//     #define sign(x) (x > 0) - (x < 0)
-// so a factor on the left reaches only the first comparison, and one on the right only the second.
+// left * sign(x) * right, as it was compiled. The authors' macro wrote sign(x) as (x > 0) - (x < 0) without outer
+// parentheses: a factor on its left reaches only the first comparison, and one on its right only the second.
 inline double sign_between(double left, double x, double right) {
     return left * (x > 0 ? 1.0 : 0.0) - (x < 0 ? 1.0 : 0.0) * right;
 }
