@@ -56,7 +56,9 @@ void set_isa(const std::string& name) {
 }
 
 template <class Real>
-using Pairs = nb::ndarray<Real, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+using TableArray = nb::ndarray<Real, nb::ndim<2>, nb::device::cpu>;
+using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
+using MaybeLargest = std::optional<InOut<float>>;
 
 // Room for the longest of the rows, 64 bytes aligned.
 template <class Real>
@@ -79,8 +81,6 @@ public:
     }
 };
 
-using MaybeLargest = std::optional<InOut<float>>;
-
 Rows borrow(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values) {
     if (indptr.size() < 1 || indices.size() != values.size() ||
         indptr.data()[indptr.size() - 1] != static_cast<std::int64_t>(indices.size()))
@@ -101,18 +101,55 @@ void check_width(std::int64_t width, std::size_t slots) {
         throw std::invalid_argument("rows: wider than the state");
 }
 
+// A model's state, borrowed for one call.
+template <class Real>
+class Borrowed {
+    std::vector<Array> more_;
+
+public:
+    State<Real> state{};
+
+    Borrowed(const TableArray<Real>& table, const InOut<double>& tally, const MaybeLargest& largest,
+             const std::vector<AnyArray>& more, std::int64_t first = 0) {
+        for (const AnyArray& array : more) {
+            Array lent{array.data(), {1, 1, 1}};
+            if (array.ndim() > 3) throw std::invalid_argument("state: an array has more than three axes");
+            for (std::size_t axis = 0; axis < array.ndim(); ++axis)
+                lent.shape[axis] = static_cast<std::int64_t>(array.shape(axis));
+            more_.push_back(lent);
+        }
+        const std::int64_t size = static_cast<std::int64_t>(table.shape(0));
+        const std::int64_t columns = static_cast<std::int64_t>(table.shape(1));
+        const bool short_ = size < 2;  // then NumPy may say anything of the strides
+        state = {table.data(),
+                 size,
+                 columns,
+                 short_ ? columns : table.stride(0),
+                 short_ ? 1 : table.stride(1),
+                 first,
+                 largest ? largest->data() : nullptr,
+                 tally.data(),
+                 static_cast<std::int64_t>(tally.size()),
+                 more_.data(),
+                 static_cast<std::int64_t>(more_.size())};
+    }
+};
+
 // A learner's kernels with its settings: everything but the state, which NumPy owns.
 class Kernel {
     LearnerKernels portable_, avx2_;
     std::vector<double> settings_;
 
     template <class Real>
-    const Kernels<Real>& kernels() const {
+    const Kernels<Real>& kernels(const State<Real>& state) const {
         const LearnerKernels& all = use_avx2 ? avx2_ : portable_;
+        const Kernels<Real>* found;
         if constexpr (sizeof(Real) == 4)
-            return all.in_float32;
+            found = &all.in_float32;
         else
-            return all.in_float64;
+            found = &all.in_float64;
+        if (!found->fits(settings_.data(), state)) throw std::invalid_argument("state: not one of this learner's");
+        return *found;
     }
 
 public:
@@ -126,78 +163,84 @@ public:
     }
 
     template <class Real>
-    std::int64_t learn(Pairs<Real> pairs, InOut<double> tally, MaybeLargest largest, In<std::int64_t> indptr,
-                       In<std::int32_t> indices, In<float> values, std::int64_t width, In<std::int8_t> labels,
-                       std::optional<In<double>> importances, int scale, InOut<double> scores) const {
+    std::int64_t learn(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
+                       In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width,
+                       In<std::int8_t> labels, std::optional<In<double>> importances, int scale,
+                       InOut<double> scores) const {
         Rows rows = borrow(indptr, indices, values);
         const std::size_t n = static_cast<std::size_t>(rows.size);
-        if (labels.size() != n || scores.size() != n || tally.size() != 6 || (importances && importances->size() != n))
+        if (labels.size() != n || scores.size() != n || (importances && importances->size() != n))
             throw std::invalid_argument("learn: labels, importances and scores go one to a row");
-        check_width(width, pairs.shape(0));
+        check_width(width, table.shape(0));
         rows.labels = labels.data();
         rows.importances = importances ? importances->data() : nullptr;
-        const Scale how = scale_of(scale, largest, pairs.shape(0));
-        const Table<Real> table{reinterpret_cast<Pair<Real>*>(pairs.data()),
-                                static_cast<std::int64_t>(pairs.shape(0)), largest ? largest->data() : nullptr};
+        const Scale how = scale_of(scale, largest, table.shape(0));
+        const Borrowed<Real> lent(table, tally, largest, more);
+        const auto& kernel = kernels(lent.state);
         nb::gil_scoped_release released;
         const RowMemory<Real> memory(rows);
-        return kernels<Real>().learn(settings_.data(), table, tally.data(), rows, how, scores.data(), memory.scratch);
+        return kernel.learn(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch);
     }
 
     template <class Real>
-    void score(Pairs<Real> pairs, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
-               In<float> values, std::int64_t width, int scale, InOut<double> scores) const {
+    void score(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
+               In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, int scale,
+               InOut<double> scores) const {
         const Rows rows = borrow(indptr, indices, values);
         if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
-        check_width(width, pairs.shape(0));
-        const Scale how = scale_of(scale, largest, pairs.shape(0));
-        const Table<Real> table{reinterpret_cast<Pair<Real>*>(pairs.data()),
-                                static_cast<std::int64_t>(pairs.shape(0)), largest ? largest->data() : nullptr};
+        check_width(width, table.shape(0));
+        const Scale how = scale_of(scale, largest, table.shape(0));
+        const Borrowed<Real> lent(table, tally, largest, more);
+        const auto& kernel = kernels(lent.state);
         nb::gil_scoped_release released;
         const RowMemory<Real> memory(rows);
-        kernels<Real>().score(settings_.data(), table, rows, how, scores.data(), memory.scratch);
+        kernel.score(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch);
     }
 
+    // Of the coordinates first, first + 1, ... whose part of the table this is.
     template <class Real>
-    nb::ndarray<nb::numpy, Real, nb::ndim<1>> weights(Pairs<Real> pairs) const {
-        const Table<Real> table{reinterpret_cast<Pair<Real>*>(pairs.data()),
-                                static_cast<std::int64_t>(pairs.shape(0)), nullptr};
-        std::unique_ptr<Real[]> out(new Real[pairs.shape(0) + 1]);
+    nb::ndarray<nb::numpy, Real, nb::ndim<1>> weights(TableArray<Real> table, InOut<double> tally,
+                                                      std::vector<AnyArray> more, std::int64_t first) const {
+        const Borrowed<Real> lent(table, tally, std::nullopt, more, first);
+        const auto& kernel = kernels(lent.state);
+        std::unique_ptr<Real[]> out(new Real[table.shape(0) + 1]);
         {
             nb::gil_scoped_release released;
-            kernels<Real>().weights(settings_.data(), table, out.get());
+            kernel.weights(settings_.data(), lent.state, out.get());
         }
-        return owned(std::move(out), pairs.shape(0));
+        return owned(std::move(out), table.shape(0));
     }
 };
 
-// (index, z, n) of the coordinates that are not zero: what a file keeps of a state.
+// The coordinates of which some number is not zero, in order, and their numbers, a row each: what a file keeps.
 template <class Real>
-nb::tuple touched(Pairs<Real> pairs) {
-    const auto* all = reinterpret_cast<const Pair<Real>*>(pairs.data());
-    const std::size_t slots = pairs.shape(0);
+nb::tuple touched(TableArray<Real> table) {
+    const std::int64_t slots = static_cast<std::int64_t>(table.shape(0));
+    const std::int64_t columns = static_cast<std::int64_t>(table.shape(1));
+    const std::int64_t step = slots < 2 ? columns : table.stride(0), apart = slots < 2 ? 1 : table.stride(1);
+    const Real* all = table.data();
     std::vector<std::int32_t> index;
-    std::vector<Real> z, n;
+    std::unique_ptr<Real[]> kept;
     {
         nb::gil_scoped_release released;
-        constexpr std::size_t run = 4096;  // of slots, gathered without a branch: touched ones lie scattered
-        std::int32_t some_index[run];
-        Real some_z[run], some_n[run];
-        for (std::size_t start = 0; start < slots; start += run) {
-            const std::size_t end = std::min(slots, start + run);
+        constexpr std::int64_t run = 4096;  // of coordinates, gathered without a branch: touched ones lie scattered
+        std::int32_t some[run];
+        for (std::int64_t start = 0; start < slots; start += run) {
             std::size_t count = 0;
-            for (std::size_t j = start; j < end; ++j) {
-                some_index[count] = static_cast<std::int32_t>(j);
-                some_z[count] = all[j].z;
-                some_n[count] = all[j].n;
-                count += (all[j].z != 0) | (all[j].n != 0);
+            for (std::int64_t j = start; j < std::min(slots, start + run); ++j) {
+                bool any = false;
+                for (std::int64_t c = 0; c < columns; ++c) any |= all[j * step + c * apart] != 0;
+                some[count] = static_cast<std::int32_t>(j);
+                count += any;
             }
-            index.insert(index.end(), some_index, some_index + count);
-            z.insert(z.end(), some_z, some_z + count);
-            n.insert(n.end(), some_n, some_n + count);
+            index.insert(index.end(), some, some + count);
         }
+        kept.reset(new Real[index.size() * columns + 1]);
+        for (std::size_t i = 0; i < index.size(); ++i)  // column by column: each becomes an array of the file
+            for (std::int64_t c = 0; c < columns; ++c) kept[c * index.size() + i] = all[index[i] * step + c * apart];
     }
-    return nb::make_tuple(copied(index), copied(z), copied(n));
+    const std::size_t size = index.size() * columns;
+    return nb::make_tuple(copied(index), owned(std::move(kept), size));
 }
 
 template <class Real>
@@ -237,18 +280,20 @@ void bind_learners(nb::module_& m) {
         .def("end_learning", &Gate::end_learning)
         .def("begin_scoring", &Gate::begin_scoring)
         .def("end_scoring", &Gate::end_scoring);
-    nb::class_<Kernel>(m, "Kernel")
-        .def(nb::init<const std::string&, std::vector<double>>())
-        .def("learn", &Kernel::learn<float>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
-        .def("learn", &Kernel::learn<double>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
-        .def("score", &Kernel::score<float>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg())
-        .def("score", &Kernel::score<double>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg())
-        .def("weights", &Kernel::weights<float>)
-        .def("weights", &Kernel::weights<double>);
+    const auto learn_args = [](auto& kernel, auto method) {
+        kernel.def("learn", method, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+                   nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+    };
+    const auto score_args = [](auto& kernel, auto method) {
+        kernel.def("score", method, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+                   nb::arg(), nb::arg(), nb::arg());
+    };
+    auto kernel = nb::class_<Kernel>(m, "Kernel").def(nb::init<const std::string&, std::vector<double>>());
+    learn_args(kernel, &Kernel::learn<float>);
+    learn_args(kernel, &Kernel::learn<double>);
+    score_args(kernel, &Kernel::score<float>);
+    score_args(kernel, &Kernel::score<double>);
+    kernel.def("weights", &Kernel::weights<float>).def("weights", &Kernel::weights<double>);
     m.def("touched", &touched<float>);
     m.def("touched", &touched<double>);
     m.def("score_weights", &score_weights<float>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),

@@ -5,6 +5,7 @@
 
 #include "lanes.hpp"
 #include "reals.hpp"
+#include "tally.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -27,6 +28,7 @@ struct FtrlCoordinates {
         : gamma(static_cast<Real>(gamma_)), per_gamma(static_cast<Real>(1 / gamma_)), lam(static_cast<Real>(lam_)),
           beta(static_cast<Real>(beta_ + gamma_ * l2)) {}
 
+    RARESTREAM_INLINE void now(const Tally&) {}  // weights do not depend on how many rows there were
     RARESTREAM_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
 
     RARESTREAM_INLINE void aim(double c, double h, double u) {
@@ -52,6 +54,7 @@ struct DualCoordinates {
     DualCoordinates(double gamma_, double lam_, double beta_, double r_)
         : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)), beta(static_cast<Real>(beta_)), r(r_) {}
 
+    RARESTREAM_INLINE void now(const Tally&) {}  // weights do not depend on how many rows there were
     RARESTREAM_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
 
     RARESTREAM_INLINE void aim(double c, double h, double u) {

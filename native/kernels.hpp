@@ -23,11 +23,25 @@ struct Pair {
     Real z, n;
 };
 
+// What NumPy lends of a model's state: learners/base.py says which part is which.
+struct Array {  // neither per coordinate nor a single number
+    void* data;
+    std::int64_t shape[3];
+};
+
 template <class Real>
-struct Table {  // owned by NumPy
-    Pair<Real>* pairs;
-    std::int64_t size;
-    float* largest;  // |x| of every coordinate, for Scale::max; else null
+struct State {
+    Real* table;                // a few numbers for each coordinate
+    std::int64_t size, columns;  // coordinates, numbers of each
+    std::int64_t step, apart;   // from a coordinate to the next, from a column to the next
+    std::int64_t first;         // which coordinate the table starts with
+    float* largest;             // |x| of every coordinate, for Scale::max; else null
+    double* tally;              // a Tally, then the learner's own numbers
+    std::int64_t numbers;       // how many in all
+    const Array* more;
+    std::int64_t arrays;        // how many in `more`
+
+    Pair<Real>* pairs() const { return reinterpret_cast<Pair<Real>*>(table); }
 };
 
 // Memory for one row, lent by the caller: as long as the block's longest row, rounded up to whole lanes.
@@ -38,10 +52,11 @@ struct Scratch {
 
 template <class Real>
 struct Kernels {
-    std::int64_t (*learn)(const double* settings, const Table<Real>&, double* tally, const Rows&, Scale, double* scores,
+    bool (*fits)(const double* settings, const State<Real>&);  // whether the state is one of this learner's
+    std::int64_t (*learn)(const double* settings, const State<Real>&, const Rows&, Scale, double* scores,
                           const Scratch<Real>&);
-    void (*score)(const double* settings, const Table<Real>&, const Rows&, Scale, double* scores, const Scratch<Real>&);
-    void (*weights)(const double* settings, const Table<Real>&, Real* out);
+    void (*score)(const double* settings, const State<Real>&, const Rows&, Scale, double* scores, const Scratch<Real>&);
+    void (*weights)(const double* settings, const State<Real>&, Real* out);
 };
 
 struct LearnerKernels {

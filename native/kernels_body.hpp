@@ -6,6 +6,7 @@
 #include "kernels.hpp"
 #include "learn.hpp"
 #include "learners/all.hpp"
+#include "run.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -18,21 +19,60 @@ Learner from_settings(const double* settings) {
     return learner;
 }
 
+// Two kinds of learner, two loops: those whose coordinate is a pair {z, n} and whose row matters only through its slope,
+// and those with a Run of their own.
+template <class Learner>
+constexpr auto has_run(int) -> decltype(sizeof(typename Learner::template Run<float>), true) {
+    return true;
+}
+template <class Learner>
+constexpr bool has_run(...) {
+    return false;
+}
+
 template <class Learner, class Real>
 Kernels<Real> kernels() {
-    return {
-        [](const double* settings, const Table<Real>& table, double* tally, const Rows& rows, Scale scale,
-           double* scores, const Scratch<Real>& scratch) {
-            return learn(from_settings<Learner>(settings), table, tally, rows, scale, scores, scratch);
-        },
-        [](const double* settings, const Table<Real>& table, const Rows& rows, Scale scale, double* scores,
-           const Scratch<Real>& scratch) {
-            score(from_settings<Learner>(settings), table, rows, scale, scores, scratch);
-        },
-        [](const double* settings, const Table<Real>& table, Real* out) {
-            weights(from_settings<Learner>(settings), table.pairs, table.size, out);
-        },
-    };
+    if constexpr (has_run<Learner>(0)) {
+        using Run = typename Learner::template Run<Real>;
+        return {
+            [](const double* settings, const State<Real>& state) {
+                return Run::fits(from_settings<Learner>(settings), state);
+            },
+            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
+               const Scratch<Real>& scratch) {
+                const Learner learner = from_settings<Learner>(settings);
+                Run run(learner, state);
+                return learn_rows(run, state, rows, scale, scores, scratch);
+            },
+            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
+               const Scratch<Real>& scratch) {
+                const Learner learner = from_settings<Learner>(settings);
+                score_run(Run(learner, state), state, rows, scale, scores, scratch);
+            },
+            [](const double* settings, const State<Real>& state, Real* out) {
+                const Learner learner = from_settings<Learner>(settings);
+                const Run run(learner, state);
+                for (std::int32_t j = 0; j < state.size; ++j) out[j] = run.weight(j) + Real(0);  // no negative zeros
+            },
+        };
+    } else {
+        return {
+            [](const double*, const State<Real>& state) {
+                return state.columns == 2 && state.step == 2 && state.numbers * sizeof(double) == sizeof(Tally);
+            },
+            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
+               const Scratch<Real>& scratch) {
+                return learn(from_settings<Learner>(settings), state, rows, scale, scores, scratch);
+            },
+            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
+               const Scratch<Real>& scratch) {
+                score(from_settings<Learner>(settings), state, rows, scale, scores, scratch);
+            },
+            [](const double* settings, const State<Real>& state, Real* out) {
+                weights(from_settings<Learner>(settings), state, out);
+            },
+        };
+    }
 }
 
 LearnerKernels find_kernels(const char* name) {

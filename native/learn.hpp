@@ -1,4 +1,5 @@
-// One loop for all learners: gather the row's pairs, score, ask the learner for the slope, step, scatter.
+// The loop of learners whose coordinate is a pair {z, n} and whose rows matter through their slope alone: gather the row's
+// pairs, score, ask the learner for the slope, step, scatter. Others: run.hpp.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +13,28 @@ inline namespace RARESTREAM_ISA {
 
 // Brings coordinates near before their rows come. Far enough ahead to hide main memory, near enough to stay in cache:
 // measured best at 60 to 240 non-zeros. A table that fits in the nearer caches loses by it.
-template <class Entry>
 class Ahead {
     static constexpr std::int64_t DISTANCE = 120, FROM_BYTES = 1 << 20;
-    const Entry* table_;
+    const char* table_;
+    std::int64_t bytes_;        // of an entry
     const std::int32_t* last_;  // where the last whole lanes start that are far enough from the end; null: do not look
 
 public:
-    Ahead(const Entry* table, std::int64_t size, const Rows& rows) : table_(table), last_(nullptr) {
+    RARESTREAM_INLINE Ahead(const void* table, std::int64_t bytes, std::int64_t size, const Rows& rows)
+        : table_(static_cast<const char*>(table)), bytes_(bytes), last_(nullptr) {
         const std::int64_t nonzeros = rows.indptr[rows.size];
-        if (size * static_cast<std::int64_t>(sizeof(Entry)) > FROM_BYTES && nonzeros >= DISTANCE + LANES)
-            last_ = rows.indices + nonzeros - DISTANCE - LANES;
+        if (size * bytes > FROM_BYTES && nonzeros >= DISTANCE + LANES) last_ = rows.indices + nonzeros - DISTANCE - LANES;
     }
 
     RARESTREAM_INLINE void look(const std::int32_t* at) const {
         if (at > last_) return;
-        for (int l = 0; l < LANES; ++l) __builtin_prefetch(table_ + at[DISTANCE + l], 1, 3);
+        for (int l = 0; l < LANES; ++l) __builtin_prefetch(table_ + at[DISTANCE + l] * bytes_, 1, 3);
     }
 };
+
+// A step this large would leave numbers whose squares, sums and products overflow.
+template <class Real>
+constexpr double BOUND = sizeof(Real) == 4 ? 1e17 : 1e150;
 
 // Learns every row in turn; scores[i] is row i's score before it was learned. Returns the number of rows learned: fewer
 // than all when a row that is not scaled has values so large that its step would overflow. That row is not learned.
@@ -37,21 +42,22 @@ public:
 // Arguments come by value: stores of lanes may touch anything that has an address, and would have every pointer and setting
 // read again after each of them.
 template <class Learner, class Real>
-std::int64_t learn(Learner learner, Table<Real> table, double* kept, Rows rows, Scale scale, double* scores,
-                   Scratch<Real> scratch) {
+std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, double* scores, Scratch<Real> scratch) {
     using V = Lanes<Real>;
-    Tally tally = Tally::read(kept);
+    Pair<Real>* const pairs = state.pairs();
+    float* const largest = state.largest;
+    Tally tally = Tally::read(state.tally);
     auto rule = learner.template coordinates<Real>();
-    const Ahead<Pair<Real>> ahead(table.pairs, table.size, rows);
-    const double bound = sizeof(Real) == 4 ? 1e17 : 1e150;
+    const Ahead ahead(pairs, sizeof(Pair<Real>), state.size, rows);
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<Real> row(rows, i);
-        const Dot dot = scaled(row, scale, table.largest, scratch, [&](const Row<Real>& r) RARESTREAM_MELT -> Dot {
+        rule.now(tally);
+        const Dot dot = scaled(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_MELT -> Dot {
             V wx = V::all(0), xx = V::all(0);
             r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_MELT {
                 ahead.look(r.at + p);
                 V z, n;
-                gather(table.pairs, at, z, n);
+                gather(pairs, at, z, n);
                 const V w = rule.weight(z, n);
                 wx = wx + w * x;
                 xx = xx + x * x;
@@ -67,45 +73,43 @@ std::int64_t learn(Learner learner, Table<Real> table, double* kept, Rows rows, 
         if (h == 0) continue;  // scored, and leaves no trace
         if (scale == Scale::none) {
             const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
-            if (!(std::sqrt(dot.xx) * slope * (h > 1 ? h : 1) < bound)) {
-                tally.write(kept);
+            if (!(std::sqrt(dot.xx) * slope * (h > 1 ? h : 1) < BOUND<Real>)) {
+                tally.write(state.tally);
                 return i;
             }
         }
         const double c = learner.slope(tally, s, rows.labels[i] > 0, h);
-        if (row.grew) remeasure(rule, table, row, scratch);
+        if (row.grew) remeasure(rule, largest, row, scratch);
         if (c == 0 && !row.grew) continue;
         rule.aim(c, h, dot.u);
         for (std::int64_t p = 0; p < row.k; p += LANES) {
             V z = load(scratch.z + p), n = load(scratch.n + p);
             if (c != 0) rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
-            scatter(table.pairs, row.at + p, z, n, row.k - p);
+            scatter(pairs, row.at + p, z, n, row.k - p);
         }
     }
-    tally.write(kept);
+    tally.write(state.tally);
     return rows.size;
 }
 
 // Scale::max: what was gathered was measured by a largest value that this row has outgrown.
 template <class Coordinates, class Real>
-inline void remeasure(const Coordinates& rule, const Table<Real>& table, const Row<Real>& row,
-                      const Scratch<Real>& scratch) {
+inline void remeasure(const Coordinates& rule, float* largest, const Row<Real>& row, const Scratch<Real>& scratch) {
     for (std::int64_t p = 0; p < row.k; ++p) {
         scratch.z[p] *= scratch.shrink[p];
         scratch.n[p] *= scratch.shrink[p];
         const float size = std::fabs(row.x[p]);
-        if (size > table.largest[row.at[p]]) table.largest[row.at[p]] = size;
+        if (size > largest[row.at[p]]) largest[row.at[p]] = size;
     }
     for (std::int64_t p = 0; p < row.k; p += LANES)
         store(scratch.w + p, rule.weight(load(scratch.z + p), load(scratch.n + p)));
 }
 
 // Scores rows; `weights_at(coordinates)` gives eight weights. The order of summation is that of `learn`.
-template <class Real, class Entry, class WeightsAt>
-RARESTREAM_INLINE void score_rows(const Entry* entries, std::int64_t size, const float* largest, Rows rows, Scale scale,
-                                  double* scores, Scratch<Real> scratch, WeightsAt&& weights_at) {
+template <class Real, class WeightsAt>
+RARESTREAM_INLINE void score_rows(const Ahead& ahead, const float* largest, Rows rows, Scale scale, double* scores,
+                                  Scratch<Real> scratch, WeightsAt&& weights_at) {
     using V = Lanes<Real>;
-    const Ahead<Entry> ahead(entries, size, rows);
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<Real> row(rows, i);
         const Dot dot = scaled(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_MELT -> Dot {
@@ -130,29 +134,34 @@ void score(const Real* weights, std::int64_t size, const float* largest, const R
         for (int l = 0; l < LANES; ++l) w[l] = weights[at[l]];
         return load(w);
     };
-    score_rows<Real>(weights, size, largest, rows, scale, scores, scratch, weights_at);
+    const Ahead ahead(weights, sizeof(Real), size, rows);
+    score_rows<Real>(ahead, largest, rows, scale, scores, scratch, weights_at);
 }
 
 // With weights read off a learner's pairs.
 template <class Learner, class Real>
-void score(const Learner& learner, const Table<Real>& table, const Rows& rows, Scale scale, double* scores,
+void score(const Learner& learner, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
            const Scratch<Real>& scratch) {
-    const auto rule = learner.template coordinates<Real>();
-    const Pair<Real>* pairs = table.pairs;
+    auto rule = learner.template coordinates<Real>();
+    rule.now(Tally::read(state.tally));
+    const Pair<Real>* pairs = state.pairs();
     const auto weights_at = [&](const std::int32_t* at) RARESTREAM_MELT {
         Lanes<Real> z, n;
         gather(pairs, at, z, n);
         return rule.weight(z, n);
     };
-    score_rows<Real>(pairs, table.size, table.largest, rows, scale, scores, scratch, weights_at);
+    const Ahead ahead(pairs, sizeof(Pair<Real>), state.size, rows);
+    score_rows<Real>(ahead, state.largest, rows, scale, scores, scratch, weights_at);
 }
 
 // The weight of every coordinate, as the rows meet it.
 template <class Learner, class Real>
-void weights(const Learner& learner, const Pair<Real>* pairs, std::int64_t size, Real* out) {
-    const auto rule = learner.template coordinates<Real>();
-    for (std::int64_t j = 0; j < size; j += LANES) {
-        const int live = static_cast<int>(size - j < LANES ? size - j : LANES);
+void weights(const Learner& learner, const State<Real>& state, Real* out) {
+    auto rule = learner.template coordinates<Real>();
+    rule.now(Tally::read(state.tally));
+    const Pair<Real>* pairs = state.pairs();
+    for (std::int64_t j = 0; j < state.size; j += LANES) {
+        const int live = static_cast<int>(state.size - j < LANES ? state.size - j : LANES);
         Real z[LANES] = {}, n[LANES] = {}, w[LANES];
         for (int l = 0; l < live; ++l) {
             z[l] = pairs[j + l].z;

@@ -13,43 +13,35 @@ Names are brought in when first used, so that `import rarestream` and the comman
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rarestream._version import __version__
+from rarestream._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from rarestream.blocks import Block
-    from rarestream.errors import DataError, MissingExtraError, ModelBusyError, ModelFileError, RarestreamError
-    from rarestream.learners import DualAveraging, FtrlAuc, FtrlProximal, Learner, learner_names, make_learner
-    from rarestream.metrics import Estimate, StreamingAuc, WindowedAuc, auc, auc_interval
-    from rarestream.model import Model
-    from rarestream.readers import read
-
-__all__ = [
-    "Block",
-    "DataError",
-    "DualAveraging",
-    "Estimate",
-    "FtrlAuc",
-    "FtrlProximal",
-    "Learner",
-    "MissingExtraError",
-    "Model",
-    "ModelBusyError",
-    "ModelFileError",
-    "RarestreamError",
-    "StreamingAuc",
-    "WindowedAuc",
-    "__version__",
-    "auc",
-    "auc_interval",
-    "learner_names",
-    "make_learner",
-    "read",
-]
+if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every registered learner
+    from rarestream.blocks import Block as Block
+    from rarestream.errors import DataError as DataError
+    from rarestream.errors import MissingExtraError as MissingExtraError
+    from rarestream.errors import ModelBusyError as ModelBusyError
+    from rarestream.errors import ModelFileError as ModelFileError
+    from rarestream.errors import RarestreamError as RarestreamError
+    from rarestream.learners import Learner as Learner
+    from rarestream.learners import learner_names as learner_names
+    from rarestream.learners import make_learner as make_learner
+    from rarestream.learners.adagrad import AdaGrad as AdaGrad
+    from rarestream.learners.dual_averaging import DualAveraging as DualAveraging
+    from rarestream.learners.ftrl_auc import FtrlAuc as FtrlAuc
+    from rarestream.learners.ftrl_proximal import FtrlProximal as FtrlProximal
+    from rarestream.learners.rda import Rda as Rda
+    from rarestream.metrics import Estimate as Estimate
+    from rarestream.metrics import StreamingAuc as StreamingAuc
+    from rarestream.metrics import WindowedAuc as WindowedAuc
+    from rarestream.metrics import auc as auc
+    from rarestream.metrics import auc_interval as auc_interval
+    from rarestream.model import Model as Model
+    from rarestream.readers import read as read
 
 _ROOMS = {
     "blocks": ["Block"],
     "errors": ["DataError", "MissingExtraError", "ModelBusyError", "ModelFileError", "RarestreamError"],
-    "learners": ["DualAveraging", "FtrlAuc", "FtrlProximal", "Learner", "learner_names", "make_learner"],
+    "learners": ["Learner", "learner_names", "make_learner"],
     "metrics": ["Estimate", "StreamingAuc", "WindowedAuc", "auc", "auc_interval"],
     "model": ["Model"],
     "readers": ["read"],
@@ -58,12 +50,21 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
+    if name == "__all__":
+        value: Any = sorted([*_ROOM_OF, *_learners(), "__version__"])
+    elif name in _ROOM_OF:
+        value = getattr(import_module(f"rarestream.{_ROOM_OF[name]}"), name)
+    elif name.startswith("_") or name not in _learners():
         raise AttributeError(f"module 'rarestream' has no attribute {name!r}")
-    value = getattr(import_module(f"rarestream.{_ROOM_OF[name]}"), name)
+    else:
+        value = _learners()[name]
     globals()[name] = value
     return value
 
 
+def _learners() -> dict[str, Any]:
+    return {cls.__name__: cls for cls in import_module("rarestream.learners").learner_classes()}
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

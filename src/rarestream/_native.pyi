@@ -26,9 +26,10 @@ class Kernel:
     def __init__(self, name: str, settings: list[float]) -> None: ...
     def learn(
         self,
-        pairs: NDArray[Any],
+        table: NDArray[Any],
         tally: NDArray[Any],
         largest: NDArray[Any] | None,
+        more: list[NDArray[Any]],
         indptr: NDArray[Any],
         indices: NDArray[Any],
         values: NDArray[Any],
@@ -41,8 +42,10 @@ class Kernel:
     ) -> int: ...
     def score(
         self,
-        pairs: NDArray[Any],
+        table: NDArray[Any],
+        tally: NDArray[Any],
         largest: NDArray[Any] | None,
+        more: list[NDArray[Any]],
         indptr: NDArray[Any],
         indices: NDArray[Any],
         values: NDArray[Any],
@@ -51,9 +54,11 @@ class Kernel:
         scores: NDArray[Any],
         /,
     ) -> None: ...
-    def weights(self, pairs: NDArray[Any], /) -> NDArray[Any]: ...
+    def weights(
+        self, table: NDArray[Any], tally: NDArray[Any], more: list[NDArray[Any]], first: int, /
+    ) -> NDArray[Any]: ...
 
-def touched(pairs: NDArray[Any], /) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[Any]]: ...
+def touched(table: NDArray[Any], /) -> tuple[NDArray[np.int32], NDArray[Any]]: ...
 def score_weights(
     weights: NDArray[Any],
     largest: NDArray[Any] | None,

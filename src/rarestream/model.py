@@ -13,7 +13,7 @@ from rarestream import _native, modelfile
 from rarestream._version import __version__
 from rarestream.blocks import LARGEST_INDEX, Block, canonical
 from rarestream.errors import DataError, ModelBusyError, ModelFileError
-from rarestream.learners import Learner, State, Weights, make_learner
+from rarestream.learners import TALLY, Learner, State, Weights, make_learner
 from rarestream.metrics import StreamingAuc
 from rarestream.metrics.rows import Rows
 
@@ -86,10 +86,12 @@ class Model:
                 raise ModelFileError(
                     "Model.learn: this model was saved for scoring only. Load one saved with kind='resumable' to go on."
                 )
+            self._state = state = self.learner.ready(state, block)
             learned = self._kernel.learn(
-                state.pairs,
+                state.table,
                 state.tally,
                 state.largest,
+                list(state.more.values()),
                 block.indptr,
                 block.indices,
                 block.values,
@@ -110,10 +112,7 @@ class Model:
         finally:
             self._gate.end_learning()
         if learned < rows:
-            raise DataError(
-                f"Model.learn: row {learned} of the block has values so large that its step overflows {self.dtype} "
-                f"with scale='none'. The {learned} rows before it were learned, it was not. Use scale='unit' or 'max'."
-            )
+            raise DataError(self._overflow(learned))
         return scores
 
     def learn_one(self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None) -> float:
@@ -130,7 +129,7 @@ class Model:
             if isinstance(state, Weights):
                 _native.score_weights(state.weight, state.largest, *args)
             else:
-                self._kernel.score(state.pairs, state.largest, *args)
+                self._kernel.score(state.table, state.tally, state.largest, list(state.more.values()), *args)
         finally:
             self._gate.end_scoring()
         return scores
@@ -237,17 +236,19 @@ class Model:
             "source": self.source,
             "metrics": self.metrics,
         }
-        arrays: dict[str, NDArray[Any]] = {"tally": self._state.tally}
+        arrays: dict[str, NDArray[Any]] = {}
         if kind == "resumable":
             assert isinstance(self._state, State)
-            index, z, n = _native.touched(self._state.pairs[: self._n_features])
-            arrays |= {"index": index, "z": z, "n": n}
+            index, numbers = _native.touched(self._state.table[: self._n_features])
+            arrays |= {"tally": self._state.tally, "index": index}
+            arrays |= self.learner.columns_of(numbers.reshape(self._state.table.shape[1], len(index)))
+            arrays |= {f"more.{name}": part for name, part in self.learner.kept(self._state, self._n_features).items()}
             arrays |= {f"progress.{name}": part for name, part in self.progress.state().items()}
         else:
             living = [(start + at, part[at]) for start, part in self._weights() for at in [np.flatnonzero(part)]]
             empty = (np.zeros(0, np.int64), np.zeros(0, self.dtype))
             index, weight = (np.concatenate(parts) for parts in zip(empty, *living, strict=True))
-            arrays |= {"index": index.astype(np.int32), "weight": weight}
+            arrays |= {"tally": self._state.tally[: len(TALLY)], "index": index.astype(np.int32), "weight": weight}
         if self._state.largest is not None:
             known = np.flatnonzero(self._state.largest)
             arrays |= {"largest_index": known.astype(np.int32), "largest": self._state.largest[known]}
@@ -273,22 +274,29 @@ class Model:
         """Puts a file's arrays in place; ValueError or KeyError if they break a rule."""
         d, state = self._n_features, self._state
         assert isinstance(state, State)
-        state.tally[:] = _checked(arrays, "tally", np.dtype(np.float64), len(state.tally))
+        numbers = len(state.tally) if kind == "resumable" else len(TALLY)
+        state.tally[:numbers] = _checked(arrays, "tally", np.dtype(np.float64), numbers)
         if (state.tally[[0, 1, 5]] < 0).any():
             raise ValueError("its counts are negative")
         index = _index(arrays, "index", d)
         if kind == "resumable":
-            state.pairs[index, 0] = _checked(arrays, "z", np.dtype(self.dtype), len(index))
-            n = _checked(arrays, "n", np.dtype(self.dtype), len(index))
-            if (n < 0).any():
-                raise ValueError("array 'n' has negative entries")
-            state.pairs[index, 1] = n
+            first = 0
+            for name, width in self.learner.columns.items():
+                shape = (len(index),) if width == 1 else (len(index), width)
+                part = _checked(arrays, name, np.dtype(self.dtype), *shape)
+                state.table[index, first : first + width] = part.reshape(len(index), width)
+                first += width
+            kept = {key[5:]: part for key, part in arrays.items() if key.startswith("more.")}
+            for name in kept:
+                _checked(arrays, f"more.{name}", kept[name].dtype, *kept[name].shape)
+            self._state = state = self.learner.taken(state, kept)
+            self.learner.check(state)
             progress = {key[9:]: part for key, part in arrays.items() if key.startswith("progress.")}
             self.progress = StreamingAuc.from_state(progress)
         elif kind == "scoring":
             weight = np.zeros(d, self.dtype)
             weight[index] = _checked(arrays, "weight", np.dtype(self.dtype), len(index))
-            self._state = Weights(weight, state.tally, state.largest)
+            self._state = Weights(weight, state.tally[:numbers].copy(), state.largest)
         else:
             raise ValueError(f"its kind is {kind!r}")
         if state.largest is not None:
@@ -307,11 +315,11 @@ class Model:
             # Room to spare, so that indices a little larger do not move the state again; untouched, it costs nothing.
             slots = min(max(width + width // 4, state.slots + state.slots // 2), LARGEST_INDEX + 1)
             try:
-                self._state = state = state.grown(slots)
+                self._state = state = self._grown(state, slots)
             except MemoryError:
                 raise DataError(
-                    f"Model: feature index {width - 1} needs a state of {slots * 8 / 1e9:.1f} GB or more, which this "
-                    "machine does not have. Hash or renumber the features into a smaller range."
+                    f"Model: feature index {width - 1} needs a state of {self._bytes(slots) / 1e9:.1f} GB or more, "
+                    "which this machine does not have. Hash or renumber the features into a smaller range."
                 ) from None
         return state
 
@@ -323,7 +331,29 @@ class Model:
             if isinstance(state, Weights):
                 yield start, state.weight[start:stop]
             else:
-                yield start, self._kernel.weights(state.pairs[start:stop])
+                yield (
+                    start,
+                    self._kernel.weights(state.table[start:stop], state.tally, list(state.more.values()), start),
+                )
+
+    def _grown(self, state: State | Weights, slots: int) -> State | Weights:
+        return state.grown(slots) if isinstance(state, Weights) else self.learner.grown(state, slots)
+
+    def _bytes(self, slots: int) -> int:
+        return slots * sum(self.learner.columns.values()) * np.dtype(self.dtype).itemsize
+
+    def _overflow(self, row: int) -> str:
+        """Why row `row` of a block could not be learned, and the way on."""
+        told = f"The {row} rows before it were learned, it was not."
+        if self.scale == "none":
+            return (
+                f"Model.learn: row {row} of the block has values so large that its step overflows {self.dtype} with "
+                f"scale='none'. {told} Use scale='unit' or 'max'."
+            )
+        return (
+            f"Model.learn: at row {row} of the block the weights of {self.learner!r} have grown beyond {self.dtype}: "
+            f"its steps are too long for these rows. {told} Use a smaller learning rate or more regularisation."
+        )
 
     def _begin_learning(self) -> None:
         if not self._gate.begin_learning():
@@ -361,10 +391,10 @@ def _count(value: Any) -> int:
     return value
 
 
-def _checked(arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], size: int) -> NDArray[Any]:
+def _checked(arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], *shape: int) -> NDArray[Any]:
     array = arrays[name]
-    if array.dtype != dtype or array.shape != (size,):
-        raise ValueError(f"array {name!r} is {array.dtype}{list(array.shape)}, not {dtype}[{size}]")
+    if array.dtype != dtype or array.shape != shape:
+        raise ValueError(f"array {name!r} is {array.dtype}{list(array.shape)}, not {dtype}{list(shape)}")
     if not np.isfinite(array).all():
         raise ValueError(f"array {name!r} holds NaN or infinity")
     return array

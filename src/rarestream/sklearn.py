@@ -1,5 +1,12 @@
 """scikit-learn classifiers, one per learner. They need the extra: pip install "rarestream[sklearn]"."""
 
-from rarestream.adapters.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["DualAveragingClassifier", "FtrlAucClassifier", "FtrlProximalClassifier"]
+from rarestream.adapters.sklearn import classifiers
+
+globals().update(classifiers())
+__all__ = sorted(classifiers())
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

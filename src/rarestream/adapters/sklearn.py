@@ -1,4 +1,4 @@
-"""The scikit-learn classifiers: one body, and below it a few lines per learner.
+"""The scikit-learn classifiers: one body, and a class per registered learner.
 
 A classifier is a dataclass of settings, as scikit-learn wants it: its constructor only stores. What was learned is
 `model_`, a rarestream Model; every other fitted attribute is read off it when asked for, so that learning one row
@@ -10,9 +10,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from scipy.sparse import csr_array, csr_matrix
 
 from rarestream.blocks import Block, Labels, canonical
 from rarestream.errors import DataError, MissingExtraError
-from rarestream.learners import DualAveraging, FtrlAuc, FtrlProximal, Learner
+from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate
 from rarestream.model import Model
 
@@ -258,14 +257,7 @@ def _labels(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
 
 # -- the classes
 
-WORDS = {
-    "learning_rate": ("float", "Length of the steps."),
-    "l1": ("float", "Strength of the penalty that makes weights exactly zero."),
-    "l2": ("float", "Strength of the penalty that shrinks weights."),
-    "beta": ("float", "Holds back the steps of features seen seldom; the larger, the more."),
-    "intercept": ("bool", "Whether the log odds have a constant term."),
-    "loss": ("{'auc', 'logistic'}", "What is minimised: the squared hinge over pairs, or the log loss."),
-    "rate_power": ("float", "How strongly the size of past slopes shortens steps: the slope's power in their sum."),
+COMMON = {
     "dtype": ("{'float32', 'float64'}", "Of the state."),
     "scale": (
         "{'unit', 'max', 'none'}",
@@ -298,60 +290,38 @@ ATTRIBUTES = """
         Columns, their names if the first frame had any, passes of `fit`, rows learned.
     """
 
-C = TypeVar("C", bound=type[StreamClassifier])
+
+def classifiers() -> dict[str, type[StreamClassifier]]:
+    """The classifier of every registered learner, by name."""
+    return {f"{learner.__name__}Classifier": _classifier_of(learner) for learner in learner_classes()}
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False)
-def classifier_of(learner: type[Learner]) -> Callable[[C], C]:
-    """Makes a class with a learner's settings that learner's classifier."""
-
-    def made(cls: C) -> C:
-        cls.learner = learner
-        dataclass(kw_only=True, eq=False, repr=False)(cls)
-        cls.__module__ = "rarestream.sklearn"  # its public address, where pickle finds it
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        common = [field.name for field in dataclasses.fields(StreamClassifier)]
-        words = [name for name in fields if name not in common] + common
-        parameters = "".join(
-            f"    {name} : {WORDS[name][0]}, default={fields[name].default!r}\n        {WORDS[name][1]}\n"
-            for name in words
-        )
-        cls.__doc__ = f"{cls.__doc__}\n\n    Parameters\n    ----------\n{parameters}{ATTRIBUTES}"
-        return cls
-
+def _classifier_of(learner: type[Learner]) -> type[StreamClassifier]:
+    settings = dataclasses.fields(learner)
+    parameters = [(field.name, _kind(field), field.metadata["says"], field.default) for field in settings]
+    common = {field.name: field.default for field in dataclasses.fields(StreamClassifier)}
+    parameters += [(name, *COMMON[name], default) for name, default in common.items()]
+    told = "".join(
+        f"    {name} : {kind}, default={default!r}\n        {says}\n" for name, kind, says, default in parameters
+    )
+    made = dataclasses.make_dataclass(
+        f"{learner.__name__}Classifier",
+        [(field.name, Any, dataclasses.field(default=field.default)) for field in settings],
+        bases=(StreamClassifier,),
+        namespace={
+            "learner": learner,
+            "__module__": "rarestream.sklearn",  # its public address, where pickle finds it
+            "__doc__": f"{learner.__doc__}\n\n    Parameters\n    ----------\n{told}{ATTRIBUTES}",
+        },
+        kw_only=True,
+        eq=False,
+        repr=False,
+    )
+    made.__module__ = "rarestream.sklearn"
     return made
 
 
-@classifier_of(FtrlAuc)
-class FtrlAucClassifier(StreamClassifier):
-    """FTRL-AUC of Zhou, Ying and Skiena (ICDM 2020): ranks by the pairwise square loss, one row at a time."""
-
-    learning_rate: float = FtrlAuc.learning_rate
-    l1: float = FtrlAuc.l1
-    l2: float = FtrlAuc.l2
-    beta: float = FtrlAuc.beta
-
-
-@classifier_of(FtrlProximal)
-class FtrlProximalClassifier(StreamClassifier):
-    """FTRL-Proximal of McMahan et al. (KDD 2013): the logistic loss, one row at a time."""
-
-    learning_rate: float = FtrlProximal.learning_rate
-    l1: float = FtrlProximal.l1
-    l2: float = FtrlProximal.l2
-    beta: float = FtrlProximal.beta
-    intercept: bool = FtrlProximal.intercept
-
-
-@classifier_of(DualAveraging)
-class DualAveragingClassifier(StreamClassifier):
-    """Dual averaging with adaptive rates, on the AUC or the logistic loss: the best ranking without tuning.
-
-    `learning_rate=None` is 0.25 for the AUC loss and 1.3 for the logistic.
-    """
-
-    loss: str = DualAveraging.loss
-    learning_rate: float | None = DualAveraging.learning_rate
-    beta: float = DualAveraging.beta
-    l1: float = DualAveraging.l1
-    rate_power: float = DualAveraging.rate_power
+def _kind(field: dataclasses.Field[Any]) -> str:
+    if "choices" in field.metadata:
+        return "{" + ", ".join(repr(choice) for choice in field.metadata["choices"]) + "}"
+    return "float or None" if field.default is None else type(field.default).__name__

@@ -1,8 +1,25 @@
-"""Learners: one file per algorithm. A learner is a frozen value: its settings and its rule, never any data."""
+"""Learners: one file per algorithm. A learner is a frozen value: its settings and its rule, never any data.
 
-from rarestream.learners.base import Learner, State, Weights, learner_names, make_learner
-from rarestream.learners.dual_averaging import DualAveraging
-from rarestream.learners.ftrl_auc import FtrlAuc
-from rarestream.learners.ftrl_proximal import FtrlProximal
+Every module of this package is imported, and the learners it registers are names of the package.
+"""
 
-__all__ = ["DualAveraging", "FtrlAuc", "FtrlProximal", "Learner", "State", "Weights", "learner_names", "make_learner"]
+from importlib import import_module
+from pkgutil import iter_modules
+
+from rarestream.learners.base import (
+    TALLY,
+    About,
+    Learner,
+    State,
+    Weights,
+    learner_classes,
+    learner_names,
+    make_learner,
+)
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+globals().update({cls.__name__: cls for cls in learner_classes()})
+
+__all__ = ["TALLY", "About", "Learner", "State", "Weights", "learner_classes", "learner_names", "make_learner"]
+__all__ += [cls.__name__ for cls in learner_classes()]

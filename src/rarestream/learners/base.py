@@ -8,32 +8,35 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints, overload
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream import _native
+from rarestream.blocks import Block
 
 TALLY = ("n_pos", "n_neg", "a", "b", "w0", "n0")  # the order of native/tally.hpp
 
 
 class State(NamedTuple):
-    """Everything a learner knows of its rows. Every field but `tally` has one entry a coordinate."""
+    """Everything a learner knows of its rows."""
 
-    pairs: NDArray[Any]  # (slots, 2): z and n = sqrt(v) of a coordinate, side by side
-    tally: NDArray[np.float64]  # class counts, class mean scores, intercept: see TALLY
+    table: NDArray[Any]  # (slots, columns): a coordinate's numbers, zeros while no row has touched it
+    tally: NDArray[np.float64]  # class counts, class mean scores, intercept (see TALLY), then the learner's own numbers
     largest: NDArray[np.float32] | None  # |x| of a coordinate, of models with scale="max"
+    more: Mapping[str, NDArray[Any]]  # what is neither per coordinate nor a single number
 
     def grown(self, slots: int) -> State:
         """The same state with room for more coordinates, all at zero."""
-        return State(_padded(self.pairs, slots), self.tally, _padded(self.largest, slots))
+        return self._replace(table=padded(self.table, slots), largest=padded(self.largest, slots))
 
     @property
     def slots(self) -> int:
-        return len(self.pairs)
+        return len(self.table)
 
 
 class Weights(NamedTuple):
@@ -44,7 +47,7 @@ class Weights(NamedTuple):
     largest: NDArray[np.float32] | None
 
     def grown(self, slots: int) -> Weights:
-        return Weights(_padded(self.weight, slots), self.tally, _padded(self.largest, slots))
+        return Weights(padded(self.weight, slots), self.tally, padded(self.largest, slots))
 
     @property
     def slots(self) -> int:
@@ -52,50 +55,79 @@ class Weights(NamedTuple):
 
 
 @overload
-def _padded(array: NDArray[Any], slots: int) -> NDArray[Any]: ...
+def padded(array: NDArray[Any], slots: int) -> NDArray[Any]: ...
 @overload
-def _padded(array: None, slots: int) -> None: ...
-def _padded(array: NDArray[Any] | None, slots: int) -> NDArray[Any] | None:
+def padded(array: None, slots: int) -> None: ...
+def padded(array: NDArray[Any] | None, slots: int) -> NDArray[Any] | None:
+    """The array with zeros after its last entry, and its numbers in the order they stand in memory."""
     if array is None:
         return None
-    wider = np.zeros((slots, *array.shape[1:]), array.dtype)  # untouched pages cost no memory
+    order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
+    wider = np.zeros((slots, *array.shape[1:]), array.dtype, order)  # untouched pages cost no memory
     wider[: len(array)] = array
     return wider
 
 
-def positive(default: Any) -> Any:
-    """A setting that must be a finite number > 0."""
-    return dataclasses.field(default=default, metadata={"rule": "> 0", "holds": lambda v: v > 0})
+def positive(default: Any, says: str) -> Any:
+    """A setting that must be a finite number > 0. `says` is its line in the documentation."""
+    return dataclasses.field(default=default, metadata={"says": says, "rule": "> 0", "holds": lambda v: v > 0})
 
 
-def non_negative(default: Any) -> Any:
+def non_negative(default: Any, says: str) -> Any:
     """A setting that must be a finite number >= 0."""
-    return dataclasses.field(default=default, metadata={"rule": ">= 0", "holds": lambda v: v >= 0})
+    return dataclasses.field(default=default, metadata={"says": says, "rule": ">= 0", "holds": lambda v: v >= 0})
 
 
-def one_of(default: str, *choices: str) -> Any:
+def whole(default: int, says: str, least: int = 0) -> Any:
+    """A setting that must be a whole number, not below `least`."""
+    metadata = {"says": says, "rule": f"a whole number >= {least}", "least": least}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def one_of(default: str, says: str, *choices: str) -> Any:
     """A setting that is one of a few words."""
     rule = "one of " + ", ".join(repr(choice) for choice in choices)
-    return dataclasses.field(default=default, metadata={"rule": rule, "choices": choices})
+    return dataclasses.field(default=default, metadata={"says": says, "rule": rule, "choices": choices})
+
+
+def switch(default: bool, says: str) -> Any:
+    """A setting that is True or False."""
+    return dataclasses.field(default=default, metadata={"says": says, "rule": "True or False"})
+
+
+class About(NamedTuple):
+    """What the table of learners in the documentation says of one."""
+
+    objective: str
+    cost: str  # of a row, here
+    published: str  # of a row, in the authors' code
+    sparse: str
+    returns: str  # the last or an averaged iterate
+    paper: str  # with the equation or algorithm
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learner(ABC):
     """Base of all learners. Settings are checked when a learner is made, and never change."""
 
-    native: ClassVar[str]  # the name of its struct in native/learners
-    loss_is_logistic: ClassVar[bool]
+    about: ClassVar[About]
+    loss_is_logistic: ClassVar[bool] = False
+    columns: ClassVar[Mapping[str, int]] = MappingProxyType(
+        {"z": 1, "n": 1}
+    )  # what a coordinate holds, and how many of it
+    numbers: ClassVar[tuple[str, ...]] = ()  # what the learner keeps beside the TALLY
+    stacked: ClassVar[bool] = False  # columns one after the other, for steps that pass over all coordinates
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, self._checked(field, getattr(self, field.name)))
 
     def _checked(self, field: dataclasses.Field[Any], value: Any) -> Any:
-        rule = field.metadata.get("rule")
+        rule = field.metadata["rule"]
         where = f"{type(self).__name__}: {field.name} must be"
         if isinstance(field.default, bool):
             if not isinstance(value, bool | np.bool_):
-                raise ValueError(f"{where} True or False, got {value!r}.")
+                raise ValueError(f"{where} {rule}, got {value!r}.")
             return bool(value)
         if "choices" in field.metadata:
             if value not in field.metadata["choices"]:
@@ -105,8 +137,12 @@ class Learner(ABC):
             number = float(value)
         except (TypeError, ValueError):
             raise ValueError(f"{where} a number, got {value!r}.") from None
-        if not math.isfinite(number) or (rule and not field.metadata["holds"](number)):
-            raise ValueError(f"{where} {rule or 'finite'}, got {value!r}.")
+        if "least" in field.metadata:
+            if not number.is_integer() or number < field.metadata["least"]:
+                raise ValueError(f"{where} {rule}, got {value!r}.")
+            return int(number)
+        if not math.isfinite(number) or not field.metadata["holds"](number):
+            raise ValueError(f"{where} {rule}, got {value!r}.")
         return number
 
     @property
@@ -119,6 +155,11 @@ class Learner(ABC):
         """Every setting by name: enough to make this learner again."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
+    @property
+    def native(self) -> str:
+        """The name of its struct in native/learners."""
+        return type(self).__name__
+
     @abstractmethod
     def kernel_settings(self) -> list[float]:
         """The settings in the order of the fields of the native struct."""
@@ -128,8 +169,49 @@ class Learner(ABC):
 
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         """The state before the first row; with the coordinates' largest values if asked for."""
-        pairs = np.zeros((slots, 2), dtype)
-        return State(pairs, np.zeros(len(TALLY)), np.zeros(slots, np.float32) if largest else None)
+        table = np.zeros((slots, sum(self.columns.values())), dtype, "F" if self.stacked else "C")
+        tally = np.zeros(len(TALLY) + len(self.numbers))
+        return State(table, tally, np.zeros(slots, np.float32) if largest else None, self.more(slots, dtype))
+
+    def columns_of(self, numbers: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The columns of a table by name, of the table's numbers column by column."""
+        found, first = {}, 0
+        for name, width in self.columns.items():
+            part = numbers[first : first + width]
+            found[name] = part[0] if width == 1 else np.ascontiguousarray(part.T)
+            first += width
+        return found
+
+    # Learners that keep more than a table and a few numbers say how it grows and what of it a file keeps.
+
+    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+        """The state's other arrays before the first row."""
+        return {}
+
+    def grown(self, state: State, slots: int) -> State:
+        """The same state with room for more coordinates."""
+        return state.grown(slots)
+
+    def ready(self, state: State, block: Block) -> State:
+        """The same state with all the room that learning these rows needs, coordinates aside."""
+        return state
+
+    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
+        """The other arrays as a file keeps them: whatever room they have to spare, the same for the same rows."""
+        return state.more
+
+    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
+        """The state with the other arrays of a file; ValueError or KeyError if they break a rule."""
+        for name, array in state.more.items():
+            if kept[name].dtype != array.dtype or kept[name].shape != array.shape:
+                raise ValueError(f"array {name!r} is {kept[name].dtype}{list(kept[name].shape)}")
+            array[...] = kept[name]
+        return state
+
+    def check(self, state: State) -> None:
+        """ValueError if the numbers of a file cannot be those of a state: a root is not negative."""
+        if "n" in self.columns and (state.table[:, list(self.columns).index("n")] < 0).any():
+            raise ValueError("array 'n' has negative entries")
 
 
 L = TypeVar("L", bound=type[Learner])
@@ -148,7 +230,13 @@ def register(name: str, **preset: Any) -> Callable[[L], L]:
 
 
 def learner_names() -> list[str]:
+    """The names `make_learner` and the command line know."""
     return sorted(_registry)
+
+
+def learner_classes() -> list[type[Learner]]:
+    """Every registered learner, by name."""
+    return sorted({cls for cls, _ in _registry.values()}, key=lambda cls: cls.__name__)
 
 
 def learner_class(name: str) -> tuple[type[Learner], dict[str, Any]]:
@@ -174,8 +262,7 @@ def make_learner(name: str, **settings: Any) -> Learner:
 def parse_setting(name: str, word: str, text: str) -> Any:
     """A setting typed on a command line, as the value its learner expects."""
     cls, _ = learner_class(name)
-    kind = get_type_hints(cls).get(word)
-    if kind is bool:
+    if isinstance(getattr(cls, word, None), bool):
         spelled = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
         if text.lower() not in spelled:
             raise ValueError(f"{name}: {word} must be true or false, got {text!r}.")

@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rarestream.learners.base import Learner, non_negative, one_of, positive, register
+from rarestream.learners.base import About, Learner, non_negative, one_of, positive, register
 
 LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 
@@ -41,13 +41,20 @@ LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 class DualAveraging(Learner):
     """Dual averaging with adaptive rates: O(k) a row, good without tuning."""
 
-    loss: str = one_of("auc", "auc", "logistic")
-    learning_rate: float = positive(None)  # gamma; None: 0.25 for auc, 1.3 for logistic
-    beta: float = positive(0.03)
-    l1: float = non_negative(0.0)  # lambda
-    rate_power: float = non_negative(0.5)  # r
+    loss: str = one_of("auc", "What is minimised: the squared hinge over pairs, or the log loss.", "auc", "logistic")
+    learning_rate: float = positive(None, "Length of the steps: gamma. None: 0.25 for auc, 1.3 for logistic.")
+    beta: float = positive(0.03, "Holds back the steps of features seen seldom; the larger, the more.")
+    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.")
+    rate_power: float = non_negative(0.5, "How strongly the size of past slopes shortens steps: r.")
 
-    native: ClassVar[str] = "DualAveraging"
+    about: ClassVar[About] = About(
+        objective="squared hinge on pairs, or logistic",
+        cost="O(k)",
+        published="ours",
+        sparse="exact zeros with `l1`",
+        returns="last iterate",
+        paper="ours; Xiao 2010, equation (8), and Duchi et al. 2011, equation (3)",
+    )
 
     def _checked(self, field: Any, value: Any) -> Any:
         if field.name == "learning_rate" and value is None:
