@@ -45,12 +45,12 @@ struct FtrlAuc : Method {
 
     Ftrl ftrl;
     Counts counts;
-    double a = 0, b = 0;                // mean scores of positives and negatives
-    double sum_a = 0, sum_b = 0;        // not lazy: <w, S+> and <w, S->, kept up to date in O(k)
+    double a = 0, b = 0;          // mean scores of positives and negatives
+    double sum_a = 0, sum_b = 0;  // not lazy: <w, S+> and <w, S->, kept up to date in O(k) where the authors took O(d)
     struct Sums {
         double pos = 0, neg = 0;
     };
-    std::vector<Sums> sums;             // not lazy: S+ and S-
+    std::vector<Sums> sums;  // not lazy: S+ and S-
 
     FtrlAuc(Shape shape, const double* p) : ftrl(shape, p), sums(lazy ? 0 : ftrl.slots.size()) {}
 

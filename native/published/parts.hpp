@@ -39,7 +39,7 @@ struct Shape {
 
 struct Method {
     virtual ~Method() = default;
-    virtual double step(Row x, bool positive) = 0;   // learns the row; returns the score it had before
+    virtual double step(Row x, bool positive) = 0;      // learns the row; returns the score it had before
     virtual void write_weights(double* out) const = 0;  // the model that was evaluated, d numbers
 };
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
+from rarestream.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +20,8 @@ class Rows:
     @classmethod
     def of(cls, block: Block, n_features: int | None = None) -> Rows:
         """The labelled rows of a Block; values that were rounded to float32 stay so."""
-        assert block.labels is not None
+        if block.labels is None:
+            raise DataError("Rows: the rows of a Block need labels.")
         return cls(block.to_csr(n_features).astype(np.float64), block.labels)
 
     def __len__(self) -> int:
