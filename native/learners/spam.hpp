@@ -10,11 +10,8 @@ inline namespace RARESTREAM_ISA {
 struct SpamSettings {  // maths: src/rarestream/learners/spam.py
     double xi, l1, l2;
 
-    // The length of a row's step. Of an empty row the importance may be anything: its step must still be finite.
-    double eta(const Tally& tally, double h) const {
-        const double eta = xi * (h / std::sqrt(tally.n_pos + tally.n_neg));
-        return eta < 1e250 ? eta : 1e250;
-    }
+    // The length of a row's step.
+    double eta(const Tally& tally, double h) const { return h * xi / std::sqrt(tally.n_pos + tally.n_neg); }
 
     // What l2 leaves of a weight in such a step.
     double left(double eta) const {

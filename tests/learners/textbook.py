@@ -248,6 +248,18 @@ def spauc(learner: Spauc, rows: Rows):
     return np.array(scores), w, 0.0
 
 
+def spam_gradient(
+    form: str, x: np.ndarray, y: int, w: np.ndarray, p: float, pos: np.ndarray, neg: np.ndarray, s: float
+):
+    """Of SPAM, with the share of positives and the mean rows of both classes."""
+    a, b = w @ pos, w @ neg
+    g = 2 * (1 - p) * (s - b - 1) * x if y == 1 else 2 * p * (s - a + 1) * x
+    if form == "full":
+        g = g + (2 * (1 - p) * (a * pos - s * neg) if y == 1 else 2 * p * (b * neg - s * pos))
+        g = g - 2 * p * (1 - p) * (b - a) * (neg - pos)
+    return g
+
+
 @twin(
     Spam,
     {"learning_rate": 0.3, "l2": 2.0},
@@ -272,14 +284,11 @@ def spam(learner: Spam, rows: Rows):
         w, sums = w * shrink, {c: sums[c] * shrink for c in sums}
         n[y] += h
         sums[y] = sums[y] + h * x
+        if n[-y] == 0:
+            continue
         t = n[1] + n[-1]
-        p, eta = n[1] / t, h * learner.learning_rate / math.sqrt(t)
-        pos, neg = (sums[c] / n[c] if n[c] else sums[c] for c in (1, -1))  # the class means of x
-        a, b = w @ pos, w @ neg
-        g = 2 * (1 - p) * (s - 1 - b) * x if y == 1 else 2 * p * (s + 1 - a) * x
-        if learner.gradient == "full":
-            g = g + (2 * (1 - p) * (a * pos - s * neg) if y == 1 else 2 * p * (b * neg - s * pos))
-            g = g - 2 * p * (1 - p) * (b - a) * (neg - pos)
+        eta = h * learner.learning_rate / math.sqrt(t)
+        g = spam_gradient(learner.gradient, x, y, w, n[1] / t, sums[1] / n[1], sums[-1] / n[-1], s)
         w = soft(w - eta * g, eta * l1) / (1 + eta * l2)
     return np.array(scores), w, 0.0
 
