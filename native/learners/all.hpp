@@ -13,4 +13,5 @@
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
     X(Rda)                     \
-    X(Spauc)
+    X(Spauc)                   \
+    X(SpaucL1)
