@@ -33,7 +33,7 @@ public:
 
     Real weight(std::int32_t j) const { return w_[j]; }
     double product(int c) const { return products_[c]; }
-    double square(int c) const { return squares_[c]; }
+    double square(int c) const { return squares_[c] > 0 ? squares_[c] : 0; }
 
     // S_c += h x
     void add(const Sample<Real>& row, double h, int c, const Chance& chance) {
@@ -69,6 +69,12 @@ public:
             products_[c] += w_[j] * now - w * before;
             squares_[c] += now * now - before * before;
         }
+    }
+
+    // w += by y, of the first n coordinates
+    void push(const Real* y, std::int64_t n, double by) {
+        const Real f = static_cast<Real>(by);
+        for (std::int64_t j = 0; j < n; ++j) w_[j] += f * y[j];
     }
 
     // w <- factor soft(w, threshold). Runs start at fixed coordinates, and room to spare is zeros: it changes no bit.

@@ -41,15 +41,16 @@ RARESTREAM_INLINE double dot(const A& a, const B& b, int n) {
 }
 
 // Memory for the life of a Run.
+template <class Number>
 class Workspace {
-    double* const data_;
+    Number* const data_;
 
 public:
-    explicit Workspace(std::int64_t size) : data_(new double[static_cast<std::size_t>(size)]) {}
+    explicit Workspace(std::int64_t size) : data_(new Number[static_cast<std::size_t>(size)]) {}
     ~Workspace() { delete[] data_; }
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
-    operator double*() const { return data_; }
+    operator Number*() const { return data_; }
 };
 
 // N zeros to sum into: in registers if N is known, else (0) in memory lent.
@@ -91,7 +92,7 @@ class Span {
     const std::int64_t size_;
     const int m_;
     double *const sigma_, *const alpha_, *const q_, *const gram_;
-    const Workspace work_;
+    const Workspace<double> work_;
 
     int m() const { return Columns ? Columns : m_; }
     Coordinate& at(std::int64_t j) const { return *reinterpret_cast<Coordinate*>(table_ + j * (2 + m())); }
@@ -116,7 +117,7 @@ public:
 
     // <M_c, w> and <M_c, M_c>.
     double product(int c) const { return sigma() * (q_[c] + dot(gram_ + c * m(), alpha_, m())); }
-    double square(int c) const { return gram_[c * m() + c]; }
+    double square(int c) const { return gram_[c * m() + c] > 0 ? gram_[c * m() + c] : 0; }
 
     // M_c += h x; w stays.
     void add(const Sample<Real>& row, double h, int c, const Chance& chance) { grow<1>(row, &h, c, 1, chance); }
@@ -147,6 +148,7 @@ public:
     // Scale::max: w_j and M_j times `by`.
     void shrink(std::int32_t j, Real by) {
         Coordinate& of = at(j);
+        if (never_seen(of)) return;
         const auto count = [&](double sign) {
             for (int a = 0; a < m(); ++a) {
                 q_[a] += sign * of.M[a] * of.u();
@@ -176,6 +178,12 @@ public:
     }
 
 private:
+    bool never_seen(const Coordinate& of) const {
+        for (int c = 0; c < m(); ++c)
+            if (of.M[c] != 0) return false;
+        return of.high == 0;
+    }
+
     template <int N>
     void grow(const Sample<Real>& row, const double* r, int first, int n, const Chance& chance) {
         if (N) n = N;

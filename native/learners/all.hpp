@@ -4,6 +4,7 @@
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
+#include "opauc.hpp"
 #include "rda.hpp"
 #include "spauc.hpp"
 
@@ -12,6 +13,8 @@
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
+    X(Opauc)                   \
+    X(OpaucExact)              \
     X(Rda)                     \
     X(Spauc)                   \
     X(SpaucL1)
