@@ -25,19 +25,34 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
+template <class Real>
+RARESTREAM_INLINE F64 wide(const Real* p) {
+    if constexpr (sizeof(Real) == 4)
+        return widened<double>(load(p));
+    else
+        return load(p);
+}
+
 // <a, b> in double, in the order of eight lanes.
-template <class A, class B>
-RARESTREAM_INLINE double dot(const A& a, const B& b, int n) {
-    double rest = 0;
+template <class Real>
+RARESTREAM_INLINE double dot(const Real* a, const double* b, int n) {
+    double total = 0;
     int c = 0;
     if (n >= LANES) {
-        double lanes[LANES] = {};
-        for (; c + LANES <= n; c += LANES)
-            for (int l = 0; l < LANES; ++l) lanes[l] += a[c + l] * b[c + l];
-        rest = sum(load(lanes));
+        F64 lanes = F64::all(0);
+        for (; c + LANES <= n; c += LANES) lanes = lanes + wide(a + c) * load(b + c);
+        total = sum(lanes);
     }
-    for (; c < n; ++c) rest += a[c] * b[c];
-    return rest;
+    for (; c < n; ++c) total += a[c] * b[c];
+    return total;
+}
+
+// to += f a
+template <class Real>
+RARESTREAM_INLINE void add_to(double* to, double f, const Real* a, int n) {
+    int c = 0;
+    for (; c + LANES <= n; c += LANES) store(to + c, load(to + c) + F64::all(f) * wide(a + c));
+    for (; c < n; ++c) to[c] += f * a[c];
 }
 
 // Memory for the life of a Run.
@@ -58,8 +73,7 @@ template <int N>
 struct Zeros {
     double at[N] = {};
     Zeros(double*, int) {}
-    RARESTREAM_INLINE double& operator[](int c) { return at[c]; }
-    RARESTREAM_INLINE const double& operator[](int c) const { return at[c]; }
+    RARESTREAM_INLINE operator double*() { return at; }
 };
 template <>
 struct Zeros<0> {
@@ -67,7 +81,7 @@ struct Zeros<0> {
     Zeros(double* room, int n) : at(room) {
         for (int c = 0; c < n; ++c) at[c] = 0;
     }
-    RARESTREAM_INLINE double& operator[](int c) const { return at[c]; }
+    RARESTREAM_INLINE operator double*() const { return at; }
 };
 
 // Columns: m, or 0 when only known at run time.
@@ -134,9 +148,9 @@ public:
         for (std::int64_t p = 0; p < row.k; ++p) {
             Coordinate& of = at(row.at[p]);
             const double moved = of.take(of.u() + c * row.x[p]);
-            for (int b = 0; b < m(); ++b) products[b] += moved * of.M[b];
+            add_to(products, moved, of.M, m());
         }
-        for (int b = 0; b < m(); ++b) q_[b] += products[b];
+        add_to(q_, 1, &products[0], m());
     }
 
     // w += by M_c
@@ -202,23 +216,19 @@ private:
                 added[c] = cell - before;
                 of_added[c] += added[c] * u;
             }
-            const double gave = of.take(u - dot(added, alpha_ + first, n)), e = added[0] * per_r;
-            for (int b = 0; b < m(); ++b) {
-                given[b] += gave * of.M[b];
-                of_e[b] += e * of.M[b];
-            }
+            const double gave = of.take(u - dot(&added[0], alpha_ + first, n)), e = added[0] * per_r;
+            add_to(given, gave, of.M, m());
+            add_to(of_e, e, of.M, m());
             ee += e * e;
         }
-        for (int c = 0; c < n; ++c) q_[first + c] += of_added[c];
-        for (int b = 0; b < m(); ++b) q_[b] += given[b];
+        add_to(q_ + first, 1, &of_added[0], n);
+        add_to(q_, 1, &given[0], m());
         // M is what it was, and e r': so G grew by r (e'M) + (M'e) r' - r (e'e) r' of the new M.
+        for (int b = 0; b < m(); ++b) add_to(gram_ + b * m() + first, of_e[b], r, n);
         for (int c = 0; c < n; ++c) {
             double* const of_c = gram_ + (first + c) * m();
-            for (int b = 0; b < m(); ++b) {
-                of_c[b] += r[c] * of_e[b];
-                gram_[b * m() + first + c] += r[c] * of_e[b];
-            }
-            for (int b = 0; b < n; ++b) of_c[first + b] -= r[c] * ee * r[b];
+            add_to(of_c, r[c], &of_e[0], m());
+            add_to(of_c + first, -r[c] * ee, r, n);
         }
     }
 };

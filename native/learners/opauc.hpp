@@ -55,7 +55,7 @@ struct Opauc {
                 double sketch = 0;
                 for (int b = 0; b < rank; ++b) sketch += span.square(first(c) + 1 + b);
                 products(c, a);
-                const double rho = std::sqrt(dot(drawn(c), drawn(c), rank)), v = std::sqrt(dot(v_, v_, rank));
+                const double rho = std::sqrt(dot(drawn(c), drawn(c), rank)), v = std::sqrt(dot(&v_[0], v_, rank));
                 far += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + (std::sqrt(sketch) + m * rho) * v / n;
             }
             return eta * far;

@@ -53,7 +53,7 @@ LANES = 8
 class Opauc(Learner):
     """OPAUC of Gao, Jin, Zhu and Zhou (ICML 2013): covariances in a sketch, or in full for a few thousand features."""
 
-    learning_rate: float = positive(0.1, "Length of the steps: eta in [1].")
+    learning_rate: float = positive(0.3, "Length of the steps: eta in [1].")
     l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights: lambda in [1].")
     rank: int = whole(50, "Columns of the sketch of the covariances: tau in [1]. 0: covariances in full.")
     seed: int = whole(0, "Which random signs the sketch draws.")
