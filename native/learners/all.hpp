@@ -1,6 +1,7 @@
 // The list of learners: a new one adds its header and its name here.
 #pragma once
 
+#include "adagrad.hpp"
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
@@ -9,6 +10,7 @@
 #include "spauc.hpp"
 
 #define RARESTREAM_LEARNERS(X) \
+    X(AdaGrad)                 \
     X(DualAveraging)           \
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \

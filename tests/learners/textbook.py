@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Opauc, Rda, Spauc
+from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Opauc, Rda, Spauc
 
 Promise = bool | Callable[[Any], bool]
 
@@ -199,6 +199,29 @@ def rda(learner: Rda, rows: Rows):
         c = sigmoid(s + intercept()) - (y == 1)
         z = z * shrink + h * c * x
         z0, t = z0 + h * c, t + h
+    return np.array(scores), weights(), intercept()
+
+
+@twin(AdaGrad, {"l1": 0.01}, {"l1": 0.1, "learning_rate": 2.0, "epsilon": 0.1, "intercept": False}, waits=False)
+def adagrad(learner: AdaGrad, rows: Rows):
+    d = rows.dense.shape[1]
+    z, v, z0, v0, t, scores = np.zeros(d), np.zeros(d), 0.0, 0.0, 0.0, []
+
+    def weights():
+        mean = z / t if t > 0 else z
+        return -learner.learning_rate * t / (learner.epsilon + np.sqrt(v)) * soft(mean, learner.l1)
+
+    def intercept():
+        return -learner.learning_rate * z0 / (learner.epsilon + math.sqrt(v0)) if learner.intercept else 0.0
+
+    for x, y, h, shrink in rows:
+        s = weights() @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        c = sigmoid(s + intercept()) - (y == 1)
+        z, v = z * shrink + h * c * x, v * shrink**2 + h * (c * x) ** 2
+        z0, v0, t = z0 + h * c, v0 + h * c**2, t + h
     return np.array(scores), weights(), intercept()
 
 

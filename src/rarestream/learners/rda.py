@@ -3,7 +3,7 @@
     s = <w, x>,    c = sigmoid(s + w0) - [y = +1]
 
 A coordinate holds the sum of its gradients, z <- z + c x. With t rows so far and the mean
-gradient z / t, the enhanced l1-RDA of [1, equation (30)] has
+gradient z / t, the enhanced l1-RDA of [1, Algorithm 2] has
 
     lambda_t = lambda + gamma rho / sqrt(t)
     w = -sqrt(t) / gamma soft(z / t, lambda_t)
@@ -45,7 +45,7 @@ class Rda(Learner):
         published="O(d)",
         sparse="exact zeros with `l1` or `rho`",
         returns="last iterate",
-        paper="Xiao 2010, Algorithm 2, equation (30)",
+        paper="Xiao 2010, Algorithm 2",
     )
 
     @property
