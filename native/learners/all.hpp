@@ -5,6 +5,7 @@
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
+#include "opauc.hpp"
 #include "rda.hpp"
 #include "spam.hpp"
 #include "spauc.hpp"
@@ -15,7 +16,11 @@
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
+    X(Opauc)                   \
+    X(OpaucExact)              \
     X(Rda)                     \
     X(Spam)                    \
     X(SpamFull)                \
-    X(Spauc)
+    X(SpamFullL1)              \
+    X(Spauc)                   \
+    X(SpaucL1)

@@ -1,8 +1,10 @@
 #pragma once
 
 #include "../deaths.hpp"
+#include "../dense.hpp"
 #include "../run.hpp"
 #include "../span.hpp"
+#include "../sums.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -22,6 +24,11 @@ struct SpamSettings {  // maths: src/rarestream/learners/spam.py
     // The slope of the loss along x, which a row of either gradient has.
     static double slope(const Tally& tally, double s, bool positive, double mean_of_others) {
         return 2 * tally.share_of_others(positive) * (s - mean_of_others - (positive ? 1 : -1));
+    }
+
+    // No step moves w by more along x, or along a mean, of length 1.
+    double reach(double s, double b, double a) const {
+        return 5 * (1 + xi) * (1 + std::fabs(s) + std::fabs(b) + std::fabs(a));
     }
 };
 
@@ -62,9 +69,7 @@ struct Spam : SpamSettings {  // the sparse gradient
 
         Real weight(std::int32_t j) const { return static_cast<Real>(sigma() * u(table[j])); }
 
-        double reach(double s) const {
-            return 2 * (1 + spam.xi) * (1 + std::fabs(s) + std::fabs(mean(false)) + std::fabs(mean(true)));
-        }
+        double reach(double s) const { return spam.reach(s, mean(false), mean(true)); }
 
         void shrink(std::int32_t j, Real by) {
             const Coordinate& at = table[j];
@@ -74,12 +79,14 @@ struct Spam : SpamSettings {  // the sparse gradient
         void step(const Sample<Real>& row, double s, bool positive, double h) {
             const double eta = spam.eta(tally, h), c = spam.slope(tally, s, positive, mean(!positive));
             const double move = eta * c / sigma(), sunk = all.level + eta * spam.l1 / sigma();
-            const double level = sunk < MOST ? sunk : MOST, to_neg = positive ? 0 : h, to_pos = positive ? h : 0;
+            const double level = sunk < MOST ? sunk : MOST;
+            const Chance chance(tally);
             for (std::int64_t p = 0; p < row.k; ++p) {
-                const Coordinate& at = table[row.at[p]];
+                const std::int32_t j = row.at[p];
+                const Coordinate& at = table[j];
                 const double x = row.x[p];
-                put(row.at[p], u(at) - move * x, static_cast<Real>(at.neg + to_neg * x),
-                    static_cast<Real>(at.pos + to_pos * x), level);
+                const Real total = rounded<Real>((positive ? at.pos : at.neg) + h * x, chance.of(j));
+                put(j, u(at) - move * x, positive ? at.neg : total, positive ? total : at.pos, level);
             }
             if (spam.l1 > 0) sink(level);
             all.sigma = sigma() * spam.left(eta);
@@ -160,56 +167,83 @@ struct Spam : SpamSettings {  // the sparse gradient
     };
 };
 
-struct SpamFull : SpamSettings {  // the complete gradient
+// The complete gradient.
+template <class Real, class Weights>
+struct SpamFullRun {
+    const SpamSettings spam;
+    Tally& tally;
+    Weights weights;  // with the sums of x over negatives (0) and positives (1)
+
+    double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
+    double mean(bool positive) const { return rows(positive) > 0 ? weights.product(positive) / rows(positive) : 0; }
+
+    Real weight(std::int32_t j) const { return weights.weight(j); }
+
+    // x moves w itself and through the mean of its class; both means move w, whatever x.
+    double reach(double s) const {
+        double far = 2;
+        for (int c = 0; c < 2; ++c)
+            if (rows(c) > 0) far += std::sqrt(weights.square(c)) / rows(c);
+        return weights.reach() + spam.reach(s, mean(false), mean(true)) * far;
+    }
+
+    void shrink(std::int32_t j, Real by) { weights.shrink(j, by); }
+
+    // Returns the length of the step, which the penalty takes too.
+    double descend(const Sample<Real>& row, double s, bool positive, double h) {
+        weights.add(row, h, positive, Chance(tally));
+        if (rows(!positive) == 0) return 0;  // p is 0 or 1, and the gradient 0
+        const double eta = spam.eta(tally, h), p = tally.n_pos / (tally.n_pos + tally.n_neg);
+        const double own = mean(positive), others = mean(!positive), share = 2 * tally.share_of_others(positive);
+        const double v = 2 * p * (1 - p) * (mean(false) - mean(true));
+        weights.move(row, -eta * spam.slope(tally, s, positive, others));
+        weights.along(positive, -eta * share * own / rows(positive));
+        weights.along(!positive, eta * share * s / rows(!positive));
+        weights.along(false, eta * v / rows(false));
+        weights.along(true, -eta * v / rows(true));
+        return eta;
+    }
+};
+
+struct SpamFull : SpamSettings {
     template <class Real>
-    struct Run {
-        const SpamFull& spam;
-        Tally& tally;
-        Span<Real, 2> span;  // M: sum of x over negatives, over positives
+    struct Run : SpamFullRun<Real, Span<Real, 2>> {
+        struct Numbers {
+            double all[Span<Real, 2>::numbers(2)];
+        };
 
-        static constexpr std::int64_t NUMBERS = Span<Real, 2>::numbers(2);
-
-        static bool fits(const SpamFull& learner, const State<Real>& state) {
-            return Span<Real, 2>::fits(state, 2) && numbers_fit<double[NUMBERS]>(state) &&
-                   (state.size < 2 || (state.apart == 1) == (learner.l1 == 0));
+        static bool fits(const SpamFull&, const State<Real>& state) {
+            return Span<Real, 2>::fits(state, 2) && numbers_fit<Numbers>(state);
         }
 
         Run(const SpamFull& learner, const State<Real>& state)
-            : spam(learner), tally(tally_of(state)), span(state, numbers_of<double[NUMBERS]>(state), 2) {}
-
-        Real weight(std::int32_t j) const { return spam.l1 > 0 ? static_cast<Real>(span.u(j)) : span.weight(j); }
-
-        double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
-        double mean(bool positive) const { return rows(positive) > 0 ? span.product(positive) / rows(positive) : 0; }
-
-        // x pulls on w itself and through the mean of its class; the means move w too, whatever x.
-        double reach(double s) const {
-            double far = 2;
-            for (int c = 0; c < 2; ++c)
-                if (rows(c) > 0) far += std::sqrt(span.square(c)) / rows(c);
-            return 4 * (1 + spam.xi) * (1 + std::fabs(s) + std::fabs(mean(false)) + std::fabs(mean(true))) * far;
-        }
-
-        void shrink(std::int32_t j, Real by) { span.shrink(j, by); }
+            : SpamFullRun<Real, Span<Real, 2>>{learner, tally_of(state), {state, numbers_of<Numbers>(state).all}} {}
 
         void step(const Sample<Real>& row, double s, bool positive, double h) {
-            span.add(row, &h, positive, 1);
-            if (rows(!positive) == 0) return;  // p is 0 or 1, and so is every term
-            const double eta = spam.eta(tally, h), p = tally.n_pos / (tally.n_pos + tally.n_neg);
-            const double share = 2 * tally.share_of_others(positive), own = mean(positive);
-            const double pull = 2 * p * (1 - p) * (mean(false) - mean(true));
-            const double c = spam.slope(tally, s, positive, mean(!positive));
-            span.move(row, -eta * c);
-            span.along(positive, -eta * share * own / rows(positive));
-            span.along(!positive, eta * share * s / rows(!positive));
-            span.along(false, eta * pull / rows(false));
-            span.along(true, -eta * pull / rows(true));
-            if (spam.l1 > 0) {
-                span.fold(eta * spam.l1, spam.left(eta));
-            } else {
-                span.scale(spam.left(eta));
-                span.settle();
-            }
+            const double eta = this->descend(row, s, positive, h);
+            this->weights.scale(this->spam.left(eta));
+            this->weights.settle();
+        }
+    };
+};
+
+struct SpamFullL1 : SpamSettings {
+    template <class Real>
+    struct Run : SpamFullRun<Real, Dense<Real>> {
+        struct Numbers {
+            double all[Dense<Real>::numbers()];
+        };
+
+        static bool fits(const SpamFullL1&, const State<Real>& state) {
+            return Dense<Real>::fits(state) && numbers_fit<Numbers>(state);
+        }
+
+        Run(const SpamFullL1& learner, const State<Real>& state)
+            : SpamFullRun<Real, Dense<Real>>{learner, tally_of(state), {state, numbers_of<Numbers>(state).all}} {}
+
+        void step(const Sample<Real>& row, double s, bool positive, double h) {
+            const double eta = this->descend(row, s, positive, h);
+            if (eta > 0) this->weights.shrink_all(eta * this->spam.l1, this->spam.left(eta));
         }
     };
 };

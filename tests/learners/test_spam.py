@@ -16,7 +16,7 @@ FORMS = ["sparse", "full"]
 
 
 def numbers(model: Model) -> dict[str, float]:
-    return dict(zip(SCALED, model._state.tally[6:], strict=True))
+    return dict(zip(SCALED.numbers, model._state.tally[6:], strict=True))
 
 
 def test_three_rows_by_hand():

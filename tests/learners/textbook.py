@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Rda, Spam, Spauc
+from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Opauc, Rda, Spam, Spauc
 
 Promise = bool | Callable[[Any], bool]
 
@@ -245,6 +245,60 @@ def spauc(learner: Spauc, rows: Rows):
         g = c * (x - mean[y]) - 2 * p * (1 - p) * (1 + b - a) * (mean[1] - mean[-1])
         eta = h * 2 / (learner.mu * max(t - 1, 0) + 1)
         w = soft(w - eta * g, eta * learner.l1)
+    return np.array(scores), w, 0.0
+
+
+def splitmix64(seed: int, count: int) -> int:
+    """Steele, Lea, Flood 2014: the number after `count` steps from `seed`."""
+    z = (seed + count * 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def signs(seed: int, t: float, rank: int) -> np.ndarray:
+    """Of the row that makes the count t: the bits of words made from the seed and t."""
+    start = splitmix64(seed, int(np.float64(t).view(np.uint64)))
+    words = [splitmix64(start, i // 64 + 1) for i in range(rank)]
+    return np.array([1.0 if word >> i % 64 & 1 else -1.0 for i, word in enumerate(words)])
+
+
+@twin(
+    Opauc,
+    {"rank": 3, "l2": 0.1, "seed": 9},
+    {"rank": 70, "learning_rate": 0.02},
+    {"rank": 0, "l2": 0.1},
+    steps_in_the_row=lambda learner: learner.rank > 0,
+)
+def opauc(learner: Opauc, rows: Rows):
+    d, rank = rows.dense.shape[1], learner.rank
+    w, n, scores = np.zeros(d), {1: 0.0, -1: 0.0}, []
+    total, square = {c: np.zeros(d) for c in n}, {c: np.zeros((d, d)) for c in n}
+    sketch, drawn = {c: np.zeros((d, rank)) for c in n}, {c: np.zeros(rank) for c in n}
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w = w * shrink
+        for c in n:
+            total[c] *= shrink
+            square[c] *= np.outer(shrink, shrink)
+            sketch[c] *= shrink[:, None]
+        n[y] += h
+        total[y] += h * x
+        square[y] += h * np.outer(x, x)
+        if rank:
+            r = math.sqrt(h / rank) * signs(learner.seed, n[1] + n[-1], rank)
+            sketch[y] += np.outer(x, r)
+            drawn[y] += r
+        if n[-y] == 0:
+            continue
+        m = total[-y] / n[-y]
+        Z = sketch[-y] - np.outer(m, drawn[-y])
+        C = Z @ Z.T / n[-y] if rank else square[-y] / n[-y] - np.outer(m, m)
+        eta = h * learner.learning_rate
+        w = (w + eta * ((y - (s - w @ m)) * (x - m) - C @ w)) / (1 + eta * learner.l2)
     return np.array(scores), w, 0.0
 
 

@@ -53,17 +53,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.learners.base import TALLY, About, Learner, State, non_negative, one_of, padded, positive, register
-from rarestream.learners.span import SPAN
+from rarestream.learners.span import DENSE, SPAN, Layout
 
 # Of the sparse gradient: w = sigma u, <u, S>, T, <sign u, S>, the number of living u, and where T is set back.
-SCALED = ("sigma", "u_neg", "u_pos", "level", "q_neg", "q_pos", "living", "bound")
+SCALED = Layout(
+    columns={"u": 1, "sum_neg": 1, "sum_pos": 1},
+    numbers=("sigma", "u_neg", "u_pos", "level", "q_neg", "q_pos", "living", "bound"),
+    stacked=False,
+)
 CHILDREN = 4  # of an entry of the heap, as in native/deaths.hpp
 
 
@@ -88,7 +91,6 @@ class Spam(Learner):
         returns="last iterate",
         paper="Natole, Ying, Lyu 2018, Algorithm 1",
     )
-    columns: ClassVar[Mapping[str, int]] = MappingProxyType({"u": 1, "sum_neg": 1, "sum_pos": 1})
 
     @property
     def name(self) -> str:
@@ -96,15 +98,25 @@ class Spam(Learner):
 
     @property
     def native(self) -> str:
-        return "SpamFull" if self.gradient == "full" else "Spam"
+        if self.gradient == "sparse":
+            return "Spam"
+        return "SpamFullL1" if self._strengths[0] > 0 else "SpamFull"
+
+    @property
+    def _layout(self) -> Layout:
+        return {"Spam": SCALED, "SpamFull": SPAN, "SpamFullL1": DENSE}[self.native]
+
+    @property
+    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
+        return self._layout.columns
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        return SPAN if self.gradient == "full" else SCALED
+        return self._layout.numbers
 
     @property
     def stacked(self) -> bool:  # type: ignore[override]
-        return self.gradient == "full" and self._strengths[0] > 0
+        return self._layout.stacked
 
     @property
     def _strengths(self) -> tuple[float, float]:
@@ -150,7 +162,7 @@ class Spam(Learner):
         return state
 
     def check(self, state: State) -> None:
-        if self._number(state, "sigma") < 0:
+        if "sigma" in self.numbers and self._number(state, "sigma") < 0:
             raise ValueError("its sigma is negative")
 
     def _number(self, state: State, name: str) -> float:
