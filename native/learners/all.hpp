@@ -4,5 +4,6 @@
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
+#include "oam.hpp"
 
-#define RARESTREAM_LEARNERS(X) X(DualAveraging) X(FtrlAuc) X(FtrlProximal)
+#define RARESTREAM_LEARNERS(X) X(DualAveraging) X(FtrlAuc) X(FtrlProximal) X(Oam)

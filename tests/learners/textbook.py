@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner
+from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Oam
 
 Promise = bool | Callable[[Any], bool]
 
@@ -165,6 +165,49 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
             z = z + h * c * x
             v = v + h * abs(c) ** learner.rate_power * x**2
     return np.array(scores), weights(), bias.w
+
+
+def splitmix64(seed: int, count: int) -> int:
+    z = (seed + count * 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)
+
+
+# The gradient's rate is no simple fraction: rounding would decide whether a pair exactly at the margin is missed.
+@twin(
+    Oam,
+    {"buffer": 3, "learning_rate": 0.8, "seed": 7},
+    {"update": "gradient", "learning_rate": 0.0371},
+    {"update": "gradient", "learning_rate": 0.0371, "buffer": 2},
+    steps_in_the_row=False,
+)
+def oam(learner: Oam, rows: Rows):
+    w = np.zeros(rows.dense.shape[1])
+    kept: dict[int, list[np.ndarray]] = {1: [], -1: []}
+    n, scores = {1: 0, -1: 0}, []
+    for x, y, h, shrink in rows:
+        scores.append(w @ x)
+        if h == 0:
+            continue
+        w = w * shrink
+        kept = {label: [z * shrink for z in some] for label, some in kept.items()}
+        longest = h * learner.learning_rate * max(1, n[-y] / learner.buffer) / 2
+        if learner.update == "sequential":
+            for z in kept[-y]:
+                loss, apart = max(0, 1 - y * (w @ (x - z))), (x - z) @ (x - z)
+                if apart > 0:
+                    w = w + min(longest, loss / apart) * y * (x - z)
+        else:
+            w = w + longest * y * sum([x - z for z in kept[-y] if y * (w @ (x - z)) < 1], np.zeros_like(w))
+        n[y] += 1
+        if n[y] <= learner.buffer:
+            kept[y].append(x)
+        else:
+            place = splitmix64(learner.seed, n[1] + n[-1]) % n[y]
+            if place < learner.buffer:
+                kept[y][place] = x
+    return np.array(scores), w, 0.0
 
 
 def textbook(learner: Learner, block: Block, d: int, scale: str = "unit"):
