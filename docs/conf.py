@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rarestream import __version__
+from rarestream import __version__, learner_names, make_learner
+from rarestream.learners import learner_classes
 
 project = "rarestream"
 copyright = "the rarestream developers"
@@ -69,6 +70,33 @@ def short_types(app: Any, what: str, name: str, thing: Any, options: Any, signat
     return short(signature), short(returned)
 
 
+def from_registry(app: Any, page: str, source: list[str]) -> None:
+    """Pages say where the registry speaks; so a new learner is in every list without a word here."""
+    if page not in ("learners/index", "reference"):
+        return
+    classes = [f".. autoclass:: rarestream.{cls.__name__}" for cls in learner_classes()]
+    adapters = [f".. autoclass:: rarestream.sklearn.{cls.__name__}Classifier" for cls in learner_classes()]
+    for mark, lines in (
+        ("<!-- table of learners -->", learner_table()),
+        (".. learners", classes),
+        (".. classifiers", adapters),
+    ):
+        source[0] = source[0].replace(mark, "\n".join(lines))
+
+
+def learner_table() -> list[str]:
+    head = ["class", "names", "objective", "cost of a row", "in the authors' code", "weights", "returns", "paper"]
+    rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for cls in learner_classes():
+        names = [name for name in learner_names() if type(make_learner(name)) is cls]
+        page = cls.__module__.rpartition(".")[2].replace("_", "-")
+        cells = [f"[`{cls.__name__}`]({page}.md)", ", ".join(f"`{name}`" for name in names), *cls.about]
+        rows.append("| " + " | ".join(cells) + " |")
+    return rows
+
+
 def setup(app: Any) -> None:
+    app.connect("source-read", from_registry)
+    app.connect("env-get-outdated", lambda *_: ["learners/index", "reference"])  # the registry may have changed
     app.connect("autodoc-process-signature", short_types)
     app.connect("autodoc-process-docstring", as_rst, priority=400)  # before napoleon takes the headings away

@@ -6,6 +6,7 @@ void bind_blocks(nanobind::module_&);
 void bind_learners(nanobind::module_&);
 void bind_svmlight(nanobind::module_&);
 void bind_auc(nanobind::module_&);
+void bind_published(nanobind::module_&);
 }  // namespace rarestream
 
 NB_MODULE(_native, m) {
@@ -14,4 +15,5 @@ NB_MODULE(_native, m) {
     rarestream::bind_learners(m);
     rarestream::bind_svmlight(m);
     rarestream::bind_auc(m);
+    rarestream::bind_published(m);
 }

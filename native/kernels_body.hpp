@@ -40,15 +40,18 @@ Kernels<Real> kernels() {
             },
             [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
                const Scratch<Real>& scratch) {
-                Run run(from_settings<Learner>(settings), state);
+                const Learner learner = from_settings<Learner>(settings);
+                Run run(learner, state);
                 return learn_rows(run, state, rows, scale, scores, scratch);
             },
             [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
                const Scratch<Real>& scratch) {
-                score_run(Run(from_settings<Learner>(settings), state), state, rows, scale, scores, scratch);
+                const Learner learner = from_settings<Learner>(settings);
+                score_run(Run(learner, state), state, rows, scale, scores, scratch);
             },
             [](const double* settings, const State<Real>& state, Real* out) {
-                const Run run(from_settings<Learner>(settings), state);
+                const Learner learner = from_settings<Learner>(settings);
+                const Run run(learner, state);
                 for (std::int32_t j = 0; j < state.size; ++j) out[j] = run.weight(j) + Real(0);  // no negative zeros
             },
         };

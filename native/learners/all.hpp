@@ -1,9 +1,18 @@
 // The list of learners: a new one adds its header and its name here.
 #pragma once
 
+#include "adagrad.hpp"
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
 #include "oam.hpp"
+#include "rda.hpp"
 
-#define RARESTREAM_LEARNERS(X) X(DualAveraging) X(FtrlAuc) X(FtrlProximal) X(Oam)
+#define RARESTREAM_LEARNERS(X) \
+    X(AdaGrad)                 \
+    X(DualAveraging)           \
+    X(FtrlAuc)                 \
+    X(FtrlAucExact)            \
+    X(FtrlProximal)            \
+    X(Oam)                     \
+    X(Rda)

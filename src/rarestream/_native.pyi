@@ -103,3 +103,17 @@ class StreamingSketch:
 def parse_svmlight(
     text: NDArray[Any], first_index: int = 1, label_required: bool = True, stop_after: int = 1, isa: str = ""
 ) -> tuple[Any, Any, Any, int, Any, Any, Any, Any, Any, int, list[tuple[int, int, int, bytes]]]: ...
+
+# reproduce
+class PublishedMethod:
+    def __init__(self, name: str, settings: list[float], features: int, rows: int) -> None: ...
+    def learn(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        labels: NDArray[np.int8],
+        scores: NDArray[np.float64],
+        /,
+    ) -> None: ...
+    def weights(self) -> NDArray[np.float64]: ...

@@ -95,8 +95,9 @@ def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
         raise ModelFileError(
             f"{name}: written by format {version}; this version reads up to {FORMAT}. Upgrade rarestream."
         )
+    spelled = _json(header) == metadata[KEY]  # 0E0 for 0.0 is the same number, but not what was written
     checksum = header.pop("checksum", None)
-    if checksum != _checksum(header, arrays):
+    if not spelled or checksum != _checksum(header, arrays):
         raise ModelFileError(f"{name}: the checksum does not match; the file is damaged. Use another copy.")
     return header, arrays
 

@@ -119,7 +119,7 @@ def test_version_and_help():
     from rarestream import __version__
 
     assert run("--version").stdout == f"rarestream {__version__}\n"
-    for command in ("train", "predict", "evaluate", "inspect", "demo"):
+    for command in ("train", "predict", "evaluate", "inspect", "demo", "reproduce"):
         assert command in run("--help").stdout
         assert "Usage" in run(command, "-h").stdout
 

@@ -45,3 +45,23 @@ def test_without_l1_it_is_adaptive_gradient_descent():
         w -= 0.7 / (1.5 + np.sqrt(v)) * g
     model.learn(block)
     assert abs(model.coef - w[: model.n_features]).max() < 1e-12
+
+
+def test_exact_means_are_those_the_rows_would_have_now():
+    block = random_block(200, 15, 4)
+    model = Model(FtrlAuc(l1=0.1, means="exact"), dtype="float64", scale="none")
+    model.learn(block)
+    scores = model.score(block)
+    _, _, _, _, _, _, dot_neg, dot_pos = model._state.tally
+    assert abs(dot_neg - scores[block.labels < 0].sum()) < 1e-12
+    assert abs(dot_pos - scores[block.labels > 0].sum()) < 1e-12
+
+
+def test_the_first_row_that_can_be_learned_has_the_same_slope_under_either_means():
+    """Until weights have moved, every score is 0, whenever it is taken."""
+    lazy, exact = (Model(FtrlAuc(means=means), dtype="float64") for means in ("lazy", "exact"))
+    for model in (lazy, exact):
+        model.learn_one([0, 1], [1.0, 2.0], 1)
+        model.learn_one([1, 2], [1.0, 1.0], -1)
+    assert np.allclose(lazy.coef, exact.coef, rtol=0, atol=1e-15)
+    assert lazy.nonzeros == 2

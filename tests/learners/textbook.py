@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Oam
+from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Oam, Rda
 
 Promise = bool | Callable[[Any], bool]
 
@@ -106,11 +106,18 @@ class Intercept:
         self.w -= self.learning_rate * h * c / (self.beta + math.sqrt(self.v))
 
 
-@twin(FtrlAuc, {"l1": 0.05, "l2": 0.3}, {"l1": 0.6, "beta": 0.2})
+@twin(
+    FtrlAuc,
+    {"l1": 0.05, "l2": 0.3},
+    {"l1": 0.6, "beta": 0.2},
+    {"means": "exact"},
+    {"means": "exact", "l1": 0.3, "l2": 0.1},
+)
 @twin(FtrlProximal, {"l1": 0.05, "l2": 0.3}, {"l1": 0.6, "intercept": False}, waits=False)
 def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     d = rows.dense.shape[1]
     z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
+    sums = {1: np.zeros(d), -1: np.zeros(d)}
     gamma, scores = learner.learning_rate, []
 
     def weights():
@@ -123,6 +130,9 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
             continue
         z, v = z * shrink, v * shrink**2
         p = means.count(s, y, h)
+        sums = {c: sums[c] * shrink + (h * x if c == y else 0) for c in sums}
+        if isinstance(learner, FtrlAuc) and learner.means == "exact":
+            means.mean = {c: weights() @ sums[c] / max(means.n[c], 1e-300) for c in sums}
         if isinstance(learner, FtrlProximal):
             c = sigmoid(s + bias.w) - (y == 1)
             if learner.intercept:
@@ -165,6 +175,54 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
             z = z + h * c * x
             v = v + h * abs(c) ** learner.rate_power * x**2
     return np.array(scores), weights(), bias.w
+
+
+@twin(Rda, {"l1": 0.01, "rho": 0.02}, {"l1": 0.1, "gamma": 2.0, "intercept": False}, waits=False)
+def rda(learner: Rda, rows: Rows):
+    d = rows.dense.shape[1]
+    z, z0, t, scores = np.zeros(d), 0.0, 0.0, []
+
+    def weights():
+        if t == 0:
+            return np.zeros(d)
+        threshold = learner.l1 + learner.gamma * learner.rho / math.sqrt(t)
+        return -math.sqrt(t) / learner.gamma * soft(z / t, threshold)
+
+    def intercept():
+        return -math.sqrt(t) / learner.gamma * z0 / t if t > 0 and learner.intercept else 0.0
+
+    for x, y, h, shrink in rows:
+        s = weights() @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        c = sigmoid(s + intercept()) - (y == 1)
+        z = z * shrink + h * c * x
+        z0, t = z0 + h * c, t + h
+    return np.array(scores), weights(), intercept()
+
+
+@twin(AdaGrad, {"l1": 0.01}, {"l1": 0.1, "learning_rate": 2.0, "epsilon": 0.1, "intercept": False}, waits=False)
+def adagrad(learner: AdaGrad, rows: Rows):
+    d = rows.dense.shape[1]
+    z, v, z0, v0, t, scores = np.zeros(d), np.zeros(d), 0.0, 0.0, 0.0, []
+
+    def weights():
+        mean = z / t if t > 0 else z
+        return -learner.learning_rate * t / (learner.epsilon + np.sqrt(v)) * soft(mean, learner.l1)
+
+    def intercept():
+        return -learner.learning_rate * z0 / (learner.epsilon + math.sqrt(v0)) if learner.intercept else 0.0
+
+    for x, y, h, shrink in rows:
+        s = weights() @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        c = sigmoid(s + intercept()) - (y == 1)
+        z, v = z * shrink + h * c * x, v * shrink**2 + h * (c * x) ** 2
+        z0, v0, t = z0 + h * c, v0 + h * c**2, t + h
+    return np.array(scores), weights(), intercept()
 
 
 def splitmix64(seed: int, count: int) -> int:

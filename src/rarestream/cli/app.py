@@ -13,9 +13,11 @@ from rarestream.cli.demo import demo
 from rarestream.cli.evaluate import evaluate
 from rarestream.cli.inspect import inspect
 from rarestream.cli.predict import predict
+from rarestream.cli.reproduce import farm_ads
 from rarestream.cli.train import train
 
 EPILOG = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."
+HELP = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
     name="rarestream",
@@ -23,8 +25,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
     epilog=EPILOG,
+)
+reproduce = typer.Typer(
+    name="reproduce", help="Run the paper's experiments again.", no_args_is_help=True, context_settings=HELP
 )
 
 
@@ -62,4 +67,6 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for _command in (train, predict, evaluate, inspect, demo):
-    app.command(context_settings={"help_option_names": ["-h", "--help"]})(_guarded(_command))
+    app.command(context_settings=HELP)(_guarded(_command))
+reproduce.command(context_settings=HELP)(_guarded(farm_ads))
+app.add_typer(reproduce)

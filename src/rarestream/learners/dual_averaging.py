@@ -53,7 +53,7 @@ class DualAveraging(Learner):
         published="ours",
         sparse="exact zeros with `l1`",
         returns="last iterate",
-        paper="ours; Xiao 2010, equation (8), and Duchi et al. 2011, equation (3)",
+        paper="ours; Xiao 2010, Algorithm 1, and Duchi et al. 2011, equation (3)",
     )
 
     def _checked(self, field: Any, value: Any) -> Any:

@@ -7,14 +7,20 @@ mean score, so k non-zeros cost O(k):
     s = <w, x>,    g = 2 (1 - p) (s - b - 1) x   if y = +1
                    g = 2      p  (s - a + 1) x   if y = -1
 
-p is the share of positives so far, a and b the mean scores of positives and negatives,
-each row scored before it is learned. Each coordinate accumulates
+p is the share of positives so far, a and b the mean scores of positives and negatives:
+means="lazy" averages the scores that rows had when they came, means="exact" takes those
+that all rows so far would have now, a = <w, x+> with x+ the mean of the positives, and
+likewise b. Each coordinate accumulates
 
     z <- z + g - (sqrt(v + g^2) - sqrt(v)) / gamma * w,     v <- v + g^2
 
 and its weight is read off them, never stored, so it cannot go stale:
 
     w = -gamma soft(z, lambda) / (beta + sqrt(v) + gamma l2),    soft(z, t) = sign(z) max(|z| - t, 0).
+
+Exact means cost O(k) too: with the class sums S+ and S- of x, the products <w, S+> and
+<w, S-> change by s when a row comes, and by the changes of w times S+ and S- when it is
+learned. [1, Figure 2] recomputes them, in O(d), and only that of the row's own class.
 
 A row of importance h counts as h rows learned at one score: p, a, b count it h times,
 and g and g^2 enter z and v h times.
@@ -29,10 +35,11 @@ class has been seen, p is 0 or 1 and nothing is learned.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner, non_negative, positive, register
+from rarestream.learners.base import About, Learner, non_negative, one_of, positive, register
 
 
 @register("ftrl-auc")
@@ -47,14 +54,30 @@ class FtrlAuc(Learner):
         1.0, "Holds back the steps of features seen seldom: the 1 of [1]'s rate gamma / (1 + sqrt(v))."
     )
 
+    means: str = one_of(
+        "lazy", "Class means of the scores rows had, or of the scores they would have now.", "lazy", "exact"
+    )
+
     about: ClassVar[About] = About(
         objective="square loss on pairs",
         cost="O(k)",
-        published="O(k)",
+        published="O(k); exact means O(d)",
         sparse="exact zeros with `l1`",
         returns="last iterate",
         paper="Zhou, Ying, Skiena 2020, Algorithm 1",
     )
+
+    @property
+    def native(self) -> str:
+        return "FtrlAuc" if self.means == "lazy" else "FtrlAucExact"
+
+    @property
+    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
+        return Learner.columns if self.means == "lazy" else {"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}
+
+    @property
+    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
+        return () if self.means == "lazy" else ("dot_neg", "dot_pos")
 
     @property
     def name(self) -> str:

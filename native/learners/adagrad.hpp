@@ -1,0 +1,42 @@
+#pragma once
+
+#include "../coordinates.hpp"
+#include "../tally.hpp"
+
+namespace rarestream {
+inline namespace RARESTREAM_ISA {
+
+struct AdaGrad {  // maths: src/rarestream/learners/adagrad.py
+    double eta, lam, epsilon, intercept;
+
+    template <class Real>
+    struct Coordinates : DualCoordinates<Real> {
+        double l1;
+
+        explicit Coordinates(const AdaGrad& learner)
+            : DualCoordinates<Real>(learner.eta, 0, learner.epsilon, 2), l1(learner.lam) {}
+
+        RARESTREAM_INLINE void now(const Tally& tally) {
+            this->lam = static_cast<Real>(l1 * (tally.n_pos + tally.n_neg));
+        }
+    };
+
+    template <class Real>
+    Coordinates<Real> coordinates() const {
+        return Coordinates<Real>(*this);
+    }
+
+    double slope(Tally& tally, double s, bool positive, double h) const {
+        tally.count(s, positive, h);
+        const double c = sigmoid(s + tally.w0) - (positive ? 1 : 0);
+        if (intercept != 0) {  // w0 = -eta z0 / (epsilon + n0), and z0 is read back from it
+            const double before = epsilon + tally.n0;
+            tally.n0 = std::sqrt(tally.n0 * tally.n0 + h * c * c);
+            tally.w0 = (tally.w0 * before - eta * h * c) / (epsilon + tally.n0);
+        }
+        return c;
+    }
+};
+
+}  // namespace RARESTREAM_ISA
+}  // namespace rarestream

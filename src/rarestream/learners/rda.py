@@ -1,0 +1,56 @@
+"""RDA: regularised dual averaging with l1, on the logistic loss.
+
+    s = <w, x>,    c = sigmoid(s + w0) - [y = +1]
+
+A coordinate holds the sum of its gradients, z <- z + c x. With t rows so far and the mean
+gradient z / t, the enhanced l1-RDA of [1, Algorithm 2] has
+
+    lambda_t = lambda + gamma rho / sqrt(t)
+    w = -sqrt(t) / gamma soft(z / t, lambda_t)
+      = -1 / (gamma sqrt(t)) soft(z, t lambda + gamma rho sqrt(t)),    soft(z, u) = sign(z) max(|z| - u, 0),
+
+so a weight is a function of its own z and of t, read when needed: O(k) a row, where code
+that stores w visits all d. The intercept is the weight of a feature that is 1 in every
+row, kept out of lambda and rho. The score is s, without the intercept. A row of
+importance h counts as h rows learned at one score.
+
+[1] Xiao. Dual Averaging Methods for Regularized Stochastic Learning and Online
+    Optimization. JMLR 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rarestream.learners.base import About, Learner, non_negative, positive, register, switch
+
+
+@register("rda")
+@dataclass(frozen=True, kw_only=True)
+class Rda(Learner):
+    """Enhanced l1-RDA of Xiao (JMLR 2010), logistic loss: O(k) a row, exact zeros."""
+
+    gamma: float = positive(0.01, "Holds back all steps: the larger, the shorter. gamma in [1].")
+    l1: float = non_negative(0.0, "Mean gradients up to this give weights that are exactly zero: lambda in [1].")
+    rho: float = non_negative(0.0, "Adds gamma rho / sqrt(t) to l1 after t rows.")
+    intercept: bool = switch(True, "Whether the log odds have a constant term.")
+
+    loss_is_logistic: ClassVar[bool] = True
+    columns: ClassVar[Mapping[str, int]] = {"z": 1}
+    about: ClassVar[About] = About(
+        objective="logistic",
+        cost="O(k)",
+        published="O(d)",
+        sparse="exact zeros with `l1` or `rho`",
+        returns="last iterate",
+        paper="Xiao 2010, Algorithm 2",
+    )
+
+    @property
+    def name(self) -> str:
+        return "rda"
+
+    def kernel_settings(self) -> list[float]:
+        return [self.gamma, self.l1, self.rho, float(self.intercept)]

@@ -1,0 +1,82 @@
+"""The data, splits and checkpoints of the paper's experiments, as they were coded.
+
+    splits     a generator is seeded with 17 when a data set is loaded, then draws ten permutations of its n rows:
+               trial j learns the first int(4 n / 6) rows of the j-th in that order, chooses settings on those up to
+               int(5 n / 6), and is tested on the rest
+    imbalance  of the whole file, in its order, all negatives and the first int(ratio n_neg) positives stay; the same
+               generator then draws ten permutations more, of these rows. So validation and test are imbalanced too
+
+NumPy has kept the stream of RandomState, so the rows of a trial are the authors' own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream.blocks import concatenate
+from rarestream.errors import RarestreamError
+from rarestream.readers import read
+from rarestream.reproduce.rows import Rows
+
+SEED, TRIALS = 17, 10
+SUFFIXES = (".bz2", ".gz", ".xz", "")
+SCALED = {"farm-ads", "imdb", "reviews", "avazu"}  # divided by their norms; rows of the other sets came that way
+
+
+class DataSetError(RarestreamError):
+    """A data set of the paper's that is not there, or is not the paper's."""
+
+
+class Split(NamedTuple):
+    """Row numbers of a trial; `train` in the order of the stream."""
+
+    train: NDArray[np.int64]
+    valid: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+def load(folder: Path, name: str) -> Rows:
+    """The rows of a data set in the order of its file, `<name>.svm` in the folder, compressed or not."""
+    paths = [folder / f"{name}.svm{suffix}" for suffix in SUFFIXES]
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        others = ", ".join(suffix for suffix in SUFFIXES if suffix)
+        raise DataSetError(
+            f"{paths[-1]}: no such file, nor with {others}. Put the {name} data there in svmlight format, "
+            "or name the folder that has them."
+        )
+    rows = Rows.of(concatenate(read(path)))
+    return rows.unit() if name in SCALED else rows
+
+
+def splits(n: int) -> list[Split]:
+    """The ten trials of a data set of n rows."""
+    return _drawn(np.random.RandomState(SEED), n)
+
+
+def imbalanced(labels: NDArray[np.int8], ratio: float) -> tuple[NDArray[np.int64], list[Split]]:
+    """The rows that stay when positives are cut down to `ratio` times the negatives, and the ten trials of those."""
+    generator = np.random.RandomState(SEED)
+    _drawn(generator, len(labels))  # loading the data set had drawn them
+    positive = labels > 0
+    kept = ~positive | (np.cumsum(positive) <= int(ratio * np.count_nonzero(~positive)))
+    return np.flatnonzero(kept), _drawn(generator, int(np.count_nonzero(kept)))
+
+
+def _drawn(generator: np.random.RandomState, n: int) -> list[Split]:
+    cuts = [int(n * 4 / 6), int(n * 5 / 6)]
+    return [Split(*np.split(generator.permutation(n), cuts)) for _ in range(TRIALS)]
+
+
+def checkpoints(n: int) -> list[int]:
+    """After how many of n rows the paper's curves have a point: ever wider apart, and at the end."""
+    points, start, end, step = {n}, 0, 1100, 50
+    while start < n:
+        first = -(-start // step) * step
+        points.update(i + 1 for i in range(first, min(end, n), step))
+        start, end, step = end, 10 * end + 100, 10 * step
+    return sorted(points)
