@@ -2,6 +2,7 @@
 #pragma once
 
 #include "adagrad.hpp"
+#include "adaoam.hpp"
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
@@ -10,6 +11,7 @@
 
 #define RARESTREAM_LEARNERS(X) \
     X(AdaGrad)                 \
+    X(AdaOam)                  \
     X(DualAveraging)           \
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
