@@ -8,6 +8,7 @@
 #include "ftrl_proximal.hpp"
 #include "oam.hpp"
 #include "rda.hpp"
+#include "spauc.hpp"
 
 #define RARESTREAM_LEARNERS(X) \
     X(AdaGrad)                 \
@@ -17,4 +18,5 @@
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
     X(Oam)                     \
-    X(Rda)
+    X(Rda)                     \
+    X(Spauc)

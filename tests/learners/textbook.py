@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Oam, Rda
+from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Oam, Rda, Spauc
 
 Promise = bool | Callable[[Any], bool]
 
@@ -265,6 +265,29 @@ def oam(learner: Oam, rows: Rows):
             place = splitmix64(learner.seed, n[1] + n[-1]) % n[y]
             if place < learner.buffer:
                 kept[y][place] = x
+    return np.array(scores), w, 0.0
+
+
+@twin(Spauc, {"mu": 1.0}, {"l1": 0.01}, {"mu": 0.3, "l1": 0.1}, steps_in_the_row=lambda learner: learner.l1 == 0)
+def spauc(learner: Spauc, rows: Rows):
+    w, total, n, scores = np.zeros(rows.dense.shape[1]), {1: 0.0, -1: 0.0}, {1: 0.0, -1: 0.0}, []
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w = w * shrink
+        total = {c: total[c] * shrink for c in total}
+        total[y] = total[y] + h * x
+        n[y] += h
+        if n[-y] == 0:
+            continue
+        t, mean = n[1] + n[-1], {c: total[c] / n[c] for c in total}
+        p, a, b = n[1] / t, w @ mean[1], w @ mean[-1]
+        c = 2 * (1 - p) * (s - a) if y == 1 else 2 * p * (s - b)
+        g = c * (x - mean[y]) - 2 * p * (1 - p) * (1 + b - a) * (mean[1] - mean[-1])
+        eta = h * 2 / (learner.mu * max(t - 1, 0) + 1)
+        w = soft(w - eta * g, eta * learner.l1)
     return np.array(scores), w, 0.0
 
 

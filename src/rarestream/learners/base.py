@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -30,9 +30,9 @@ class State(NamedTuple):
     largest: NDArray[np.float32] | None  # |x| of a coordinate, of models with scale="max"
     more: Mapping[str, NDArray[Any]]  # what is neither per coordinate nor a single number
 
-    def grown(self, slots: int) -> State:
+    def grown(self, slots: int, stacked: bool = False) -> State:
         """The same state with room for more coordinates, all at zero."""
-        return self._replace(table=padded(self.table, slots), largest=padded(self.largest, slots))
+        return self._replace(table=padded(self.table, slots, stacked), largest=padded(self.largest, slots))
 
     @property
     def slots(self) -> int:
@@ -55,15 +55,14 @@ class Weights(NamedTuple):
 
 
 @overload
-def padded(array: NDArray[Any], slots: int) -> NDArray[Any]: ...
+def padded(array: NDArray[Any], slots: int, stacked: bool = False) -> NDArray[Any]: ...
 @overload
-def padded(array: None, slots: int) -> None: ...
-def padded(array: NDArray[Any] | None, slots: int) -> NDArray[Any] | None:
-    """The array with zeros after its last entry, and its numbers in the order they stand in memory."""
+def padded(array: None, slots: int, stacked: bool = False) -> None: ...
+def padded(array: NDArray[Any] | None, slots: int, stacked: bool = False) -> NDArray[Any] | None:
+    """The array with zeros after its last entry; `stacked`: column by column in memory."""
     if array is None:
         return None
-    order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
-    wider = np.zeros((slots, *array.shape[1:]), array.dtype, order)  # untouched pages cost no memory
+    wider = np.zeros((slots, *array.shape[1:]), array.dtype, "F" if stacked else "C")  # untouched pages cost no memory
     wider[: len(array)] = array
     return wider
 
@@ -190,7 +189,7 @@ class Learner(ABC):
 
     def grown(self, state: State, slots: int) -> State:
         """The same state with room for more coordinates."""
-        return state.grown(slots)
+        return state.grown(slots, self.stacked)
 
     def ready(self, state: State, block: Block) -> State:
         """The same state with all the room that learning these rows needs, coordinates aside."""
