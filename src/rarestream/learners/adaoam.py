@@ -82,7 +82,7 @@ class AdaOam(Learner):
         return {"now": np.zeros(slots, dtype)}
 
     def grown(self, state: State, slots: int) -> State:
-        return state.grown(slots)._replace(more={**state.more, "now": padded(state.more["now"], slots)})
+        return super().grown(state, slots)._replace(more={**state.more, "now": padded(state.more["now"], slots)})
 
     def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
         return {}

@@ -102,7 +102,7 @@ class Oam(Learner):
         }
 
     def grown(self, state: State, slots: int) -> State:
-        return state.grown(slots)._replace(more={**state.more, "now": padded(state.more["now"], slots)})
+        return super().grown(state, slots)._replace(more={**state.more, "now": padded(state.more["now"], slots)})
 
     def ready(self, state: State, block: Block) -> State:
         longest = int(np.diff(block.indptr).max(initial=0))
