@@ -3,142 +3,154 @@
 //
 //     w = sigma (u + M alpha)
 //
-// A coordinate j holds u_j and M_j1 .. M_jm. sigma, alpha (m), q = M' u (m) and G = M' M (m x m) are numbers, so that
+// A coordinate j holds u_j and M_j1 .. M_jm. sigma, alpha (m), q = M'u (m) and G = M'M (m x m) are numbers, so that
 //
-//     M' w = sigma (q + G alpha)
+//     M'w = sigma (q + G alpha)
 //
 // needs no pass over the coordinates. A row costs O(k m + m^2): it adds x r' to M while w stays (u gives way), moves w by a
-// multiple of x (in u), by M beta (in alpha), by a factor (in sigma). q and G take the differences of the numbers as stored,
-// after rounding, so they remain the products of what stands in the table.
+// multiple of x (in u), by a multiple of a column of M (in alpha), by a factor (in sigma). q and G take the differences of
+// the numbers as stored, after rounding, so they remain the products of what stands in the table.
 //
-// `fold` writes w into u: alpha = 0, sigma = 1. It passes over all coordinates; `settle` does it when u and M alpha have
-// grown so far apart from w that their difference loses digits. The same pass is a dense proximal step: soft(w, threshold) *
-// factor, for methods whose penalty has to look at every weight in every row.
+// u and M alpha grow while w, their sum, does not: so u is kept in two parts, of 48 bits together in float32.
+//
+// Penalties that look at every weight in every row: dense.hpp, with the same verbs.
 #pragma once
 
 #include <cstdint>
 
 #include "lanes.hpp"
 #include "run.hpp"
+#include "sums.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
+template <class Real>
+RARESTREAM_INLINE F64 wide(const Real* p) {
+    if constexpr (sizeof(Real) == 4)
+        return widened<double>(load(p));
+    else
+        return load(p);
+}
+
 // <a, b> in double, in the order of eight lanes.
 template <class Real>
 RARESTREAM_INLINE double dot(const Real* a, const double* b, int n) {
-    double lanes[LANES] = {}, rest = 0;
+    double total = 0;
     int c = 0;
-    for (; c + LANES <= n; c += LANES)
-        for (int l = 0; l < LANES; ++l) lanes[l] += a[c + l] * b[c + l];
-    for (; c < n; ++c) rest += a[c] * b[c];
-    return n < LANES ? rest : sum(load(lanes)) + rest;
+    if (n >= LANES) {
+        F64 lanes = F64::all(0);
+        for (; c + LANES <= n; c += LANES) lanes = lanes + wide(a + c) * load(b + c);
+        total = sum(lanes);
+    }
+    for (; c < n; ++c) total += a[c] * b[c];
+    return total;
 }
 
-// Zeros to work with, for the life of a Run.
+// to += f a
+template <class Real>
+RARESTREAM_INLINE void add_to(double* to, double f, const Real* a, int n) {
+    int c = 0;
+    for (; c + LANES <= n; c += LANES) store(to + c, load(to + c) + F64::all(f) * wide(a + c));
+    for (; c < n; ++c) to[c] += f * a[c];
+}
+
+// Memory for the life of a Run.
+template <class Number>
 class Workspace {
-    double* const data_;
+    Number* const data_;
 
 public:
-    explicit Workspace(std::int64_t size) : data_(new double[static_cast<std::size_t>(size)]()) {}
+    explicit Workspace(std::int64_t size) : data_(new Number[static_cast<std::size_t>(size)]) {}
     ~Workspace() { delete[] data_; }
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
-    operator double*() const { return data_; }
+    operator Number*() const { return data_; }
 };
 
-// Columns: m, or 0 when only known at run time. The table's first column is u, the next m are M: side by side for steps in
-// O(k), or (m known) one after the other for a fold in every row.
+// N zeros to sum into: in registers if N is known, else (0) in memory lent.
+template <int N>
+struct Zeros {
+    double at[N] = {};
+    Zeros(double*, int) {}
+    RARESTREAM_INLINE operator double*() { return at; }
+};
+template <>
+struct Zeros<0> {
+    double* const at;
+    Zeros(double* room, int n) : at(room) {
+        for (int c = 0; c < n; ++c) at[c] = 0;
+    }
+    RARESTREAM_INLINE operator double*() const { return at; }
+};
+
+// Columns: m, or 0 when only known at run time.
 template <class Real, int Columns>
 class Span {
-    static constexpr double FAR = 4096;  // of |M alpha|, where scores are about 1: float32 still keeps three decimals
-    static constexpr double SMALL = 1e-9;
+    static constexpr double FAR = 1e6, SMALL = 1e-9;  // of |M alpha| where scores are about 1; of sigma
+
+    struct Coordinate {
+        Real high, low;  // of u
+        Real M[1];       // and those that follow
+
+        double u() const { return double(high) + double(low); }
+        double take(double u) {  // returns by how much u really moved
+            const double before = this->u();
+            high = static_cast<Real>(u);
+            low = static_cast<Real>(u - high);
+            return this->u() - before;
+        }
+    };
 
     Real* const table_;
-    const std::int64_t size_, step_, apart_;
+    const std::int64_t size_;
     const int m_;
     double *const sigma_, *const alpha_, *const q_, *const gram_;
-    const Workspace work_;
+    const Workspace<double> work_;
 
     int m() const { return Columns ? Columns : m_; }
-    std::int64_t apart() const { return Columns ? apart_ : 1; }
-    Real* at(std::int32_t j) const { return table_ + j * step_; }
+    Coordinate& at(std::int64_t j) const { return *reinterpret_cast<Coordinate*>(table_ + j * (2 + m())); }
     double sigma() const { return *sigma_ == 0 ? 1 : *sigma_; }  // a new state is all zeros
-
-    // A coordinate's row of M: where it stands if side by side, else copied to `room`.
-    const Real* row_of(const Real* u, Real* room) const {
-        if (apart() == 1) return u + 1;
-        for (int c = 0; c < m(); ++c) room[c] = u[(1 + c) * apart()];
-        return room;
-    }
 
 public:
     // How many numbers it keeps: sigma, alpha, q, G, in this order.
     static constexpr std::int64_t numbers(int m) { return 1 + 2 * m + m * m; }
 
     static bool fits(const State<Real>& state, int m) {
-        return state.columns == 1 + m && (state.apart == 1 || (Columns && state.step == 1));
+        return state.columns == 2 + m && state.step == 2 + m && state.apart == 1;
     }
 
-    Span(const State<Real>& state, double* numbers, int m)
-        : table_(state.table), size_(state.size), step_(state.step), apart_(state.apart), m_(m), sigma_(numbers),
-          alpha_(numbers + 1), q_(alpha_ + m), gram_(q_ + m), work_(2 * m) {}
-
-    double u(std::int32_t j) const { return *at(j); }
+    Span(const State<Real>& state, double* numbers, int m = Columns)
+        : table_(state.table), size_(state.size), m_(m), sigma_(numbers), alpha_(numbers + 1), q_(alpha_ + m),
+          gram_(q_ + m), work_(Columns ? 0 : 4 * m) {}
 
     Real weight(std::int32_t j) const {
-        Real room[Columns + 1];
-        const Real* u = at(j);
-        return static_cast<Real>(sigma() * (*u + dot(row_of(u, room), alpha_, m())));
+        const Coordinate& c = at(j);
+        return static_cast<Real>(sigma() * (c.u() + dot(c.M, alpha_, m())));
     }
 
     // <M_c, w> and <M_c, M_c>.
     double product(int c) const { return sigma() * (q_[c] + dot(gram_ + c * m(), alpha_, m())); }
-    double square(int c) const { return gram_[c * m() + c]; }
+    double square(int c) const { return gram_[c * m() + c] > 0 ? gram_[c * m() + c] : 0; }
 
-    // M += x r' in the n columns from `first` on; w stays. G is exact for one column; for more it takes the rounding of
-    // the first for that of all.
-    void add(const Sample<Real>& row, const double* r, int first, int n) {
-        double *const added = work_, *const products = added + m();  // to this coordinate's M; of e and M
-        double ee = 0;
-        for (int b = 0; b < m(); ++b) products[b] = 0;
-        for (std::int64_t p = 0; p < row.k; ++p) {
-            Real *const u = at(row.at[p]), *const M = u + apart(), *const grows = M + first * apart();
-            const double x = row.x[p], before = *u;
-            for (int c = 0; c < n; ++c) {
-                Real& cell = grows[c * apart()];
-                const double old = cell;
-                cell = static_cast<Real>(old + x * r[c]);
-                added[c] = cell - old;
-                q_[first + c] += added[c] * before;
-            }
-            *u = static_cast<Real>(before - dot(added, alpha_ + first, n));
-            const double gave = *u - before, e = added[0] / r[0];
-            for (int b = 0; b < m(); ++b) {
-                q_[b] += gave * M[b * apart()];
-                products[b] += e * M[b * apart()];
-            }
-            ee += e * e;
-        }
-        // G was (M - e r')' (M - e r') of the M that is now.
-        for (int c = 0; c < n; ++c) products[first + c] -= ee * r[c] / 2;
-        for (int c = 0; c < n; ++c)
-            for (int b = 0; b < m(); ++b) {
-                gram_[(first + c) * m() + b] += r[c] * products[b];
-                gram_[b * m() + first + c] += r[c] * products[b];
-            }
+    // M_c += h x; w stays.
+    void add(const Sample<Real>& row, double h, int c, const Chance& chance) { grow<1>(row, &h, c, 1, chance); }
+
+    // M += x r' in the n columns from `first` on; w stays. G takes the rounding of the first of them for that of all.
+    void add(const Sample<Real>& row, const double* r, int first, int n, const Chance& chance) {
+        grow<0>(row, r, first, n, chance);
     }
 
     // w += c x
     void move(const Sample<Real>& row, double c) {
         c /= sigma();
+        Zeros<Columns> products(work_, m());
         for (std::int64_t p = 0; p < row.k; ++p) {
-            Real *const u = at(row.at[p]), *const M = u + apart();
-            const double before = *u;
-            *u = static_cast<Real>(before + c * row.x[p]);
-            const double moved = *u - before;
-            for (int b = 0; b < m(); ++b) q_[b] += moved * M[b * apart()];
+            Coordinate& of = at(row.at[p]);
+            const double moved = of.take(of.u() + c * row.x[p]);
+            add_to(products, moved, of.M, m());
         }
+        add_to(q_, 1, &products[0], m());
     }
 
     // w += by M_c
@@ -149,82 +161,74 @@ public:
 
     // Scale::max: w_j and M_j times `by`.
     void shrink(std::int32_t j, Real by) {
-        Real *const u = at(j), *const M = u + apart();
+        Coordinate& of = at(j);
+        if (never_seen(of)) return;
         const auto count = [&](double sign) {
             for (int a = 0; a < m(); ++a) {
-                const double Ma = sign * M[a * apart()];
-                q_[a] += Ma * *u;
-                for (int b = 0; b < m(); ++b) gram_[a * m() + b] += Ma * M[b * apart()];
+                q_[a] += sign * of.M[a] * of.u();
+                for (int b = 0; b < m(); ++b) gram_[a * m() + b] += sign * of.M[a] * of.M[b];
             }
         };
         count(-1);
-        for (int c = -1; c < m(); ++c) M[c * apart()] *= by;
+        of.take(of.u() * by);
+        for (int c = 0; c < m(); ++c) of.M[c] *= by;
         count(1);
     }
 
-    // w <- soft(w, threshold) * factor, all of it in u.
-    void fold(double threshold = 0, double factor = 1) {
-        const Real lam = static_cast<Real>(threshold), f = static_cast<Real>(factor);
-        for (int c = 0; c < m(); ++c) q_[c] = 0;
-        if (apart() == 1) {
-            for (std::int64_t j = 0; j < size_; ++j) {
-                Real *const u = table_ + j * step_, *const M = u + 1;
-                *u = soft(weight(static_cast<std::int32_t>(j)), lam) * f;
-                for (int c = 0; c < m(); ++c) q_[c] += double(*u) * M[c];
-            }
-        } else {
-            fold_columns(lam, f);
-        }
-        *sigma_ = 1;
-        for (int c = 0; c < m(); ++c) alpha_[c] = 0;
-    }
-
+    // When numbers have run far: writes w into u, so that alpha = 0 and sigma = 1. A pass over all coordinates, at most once
+    // in FAR rows that move w by 1.
     void settle() {
         double squares = 0;
         for (int c = 0; c < m(); ++c) squares += alpha_[c] * dot(gram_ + c * m(), alpha_, m());
-        if (sigma() < SMALL || sigma() * sigma() * squares > FAR * FAR) fold();
+        if (sigma() >= SMALL && sigma() * sigma() * squares <= FAR * FAR) return;
+        for (int c = 0; c < m(); ++c) q_[c] = 0;
+        for (std::int64_t j = 0; j < size_; ++j) {
+            Coordinate& of = at(j);
+            of.take(sigma() * (of.u() + dot(of.M, alpha_, m())));
+            for (int c = 0; c < m(); ++c) q_[c] += of.u() * of.M[c];
+        }
+        for (int c = 0; c < m(); ++c) alpha_[c] = 0;
+        *sigma_ = 1;
     }
 
 private:
-    static Real soft(Real w, Real lam) { return w > lam ? w - lam : w < -lam ? w + lam : 0; }
+    bool never_seen(const Coordinate& of) const {
+        for (int c = 0; c < m(); ++c)
+            if (of.M[c] != 0) return false;
+        return of.high == 0;
+    }
 
-    // One pass that reads every column and writes w once. Products are summed in Real over short runs, which start at
-    // fixed coordinates: room to spare, being zeros, changes no bit.
-    void fold_columns(Real lam, Real factor) {
-        using V = Lanes<Real>;
-        constexpr std::int64_t RUN = 64 * LANES;
-        const Real scale = static_cast<Real>(sigma());
-        Real by[Columns + 1];
-        for (int c = 0; c < Columns; ++c) by[c] = static_cast<Real>(sigma() * alpha_[c]);
-        const auto folded = [&](const V& u, const V* M) RARESTREAM_MELT {
-            V w = scale * u;
-            for (int c = 0; c < Columns; ++c) w = w + by[c] * M[c];
-            return factor * rarestream::soft(w, lam);
-        };
-        for (std::int64_t start = 0; start < size_; start += RUN) {
-            const std::int64_t stop = start + RUN < size_ ? start + RUN : size_;
-            V M[Columns + 1], products[Columns + 1];
-            for (int c = 0; c < Columns; ++c) products[c] = V::all(0);
-            std::int64_t j = start;
-            for (; j + LANES <= stop; j += LANES) {
-                for (int c = 0; c < Columns; ++c) M[c] = load(table_ + (1 + c) * apart_ + j);
-                const V w = folded(load(table_ + j), M);
-                store(table_ + j, w);
-                for (int c = 0; c < Columns; ++c) products[c] = products[c] + w * M[c];
+    template <int N>
+    void grow(const Sample<Real>& row, const double* r, int first, int n, const Chance& chance) {
+        if (N) n = N;
+        Zeros<N> added(work_, n), of_added(work_ + m(), n);                      // to a coordinate's M; <added, u>
+        Zeros<Columns> given(work_ + 2 * m(), m()), of_e(work_ + 3 * m(), m());  // <what u gave, M>; <e, M>
+        const double per_r = 1 / r[0];
+        double ee = 0;
+        for (std::int64_t p = 0; p < row.k; ++p) {
+            Coordinate& of = at(row.at[p]);
+            const double x = row.x[p], u = of.u();
+            const std::uint64_t coin = chance.of(row.at[p]);
+            for (int c = 0; c < n; ++c) {
+                Real& cell = of.M[first + c];
+                const double before = cell;
+                cell = rounded<Real>(before + x * r[c], coin);
+                added[c] = cell - before;
+                of_added[c] += added[c] * u;
             }
-            if (j < stop) {
-                Real lanes[LANES] = {};
-                const auto some = [&](const Real* from) {
-                    for (std::int64_t l = 0; j + l < stop; ++l) lanes[l] = from[j + l];
-                    return load(lanes);
-                };
-                for (int c = 0; c < Columns; ++c) M[c] = some(table_ + (1 + c) * apart_);
-                const V w = folded(some(table_), M);
-                store(lanes, w);
-                for (std::int64_t l = 0; j + l < stop; ++l) table_[j + l] = lanes[l];
-                for (int c = 0; c < Columns; ++c) products[c] = products[c] + w * M[c];
-            }
-            for (int c = 0; c < Columns; ++c) q_[c] += sum(products[c]);
+            const double gave = of.take(u - dot(&added[0], alpha_ + first, n)), e = added[0] * per_r;
+            add_to(given, gave, of.M, m());
+            add_to(of_e, e, of.M, m());
+            ee += e * e;
+        }
+        add_to(q_ + first, 1, &of_added[0], n);
+        add_to(q_, 1, &given[0], m());
+        // M is what it was, and e r': so G grew by r (e'M) + (M'e) r' - r (e'e) r' of the new M.
+        for (int b = 0; b < m(); ++b) add_to(gram_ + b * m() + first, of_e[b], r, n);
+        for (int c = 0; c < n; ++c) {
+            double* const of_c = gram_ + (first + c) * m();
+            add_to(of_c, r[c], &of_e[0], m());
+            add_to(of_c + first, -r[c] * ee, r, n);
         }
     }
 };

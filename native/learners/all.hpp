@@ -7,6 +7,7 @@
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
 #include "oam.hpp"
+#include "opauc.hpp"
 #include "rda.hpp"
 #include "spauc.hpp"
 
@@ -18,5 +19,8 @@
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
     X(Oam)                     \
+    X(Opauc)                   \
+    X(OpaucExact)              \
     X(Rda)                     \
-    X(Spauc)
+    X(Spauc)                   \
+    X(SpaucL1)

@@ -34,11 +34,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import ClassVar
 
 from rarestream.learners.base import About, Learner, non_negative, positive, register
-from rarestream.learners.span import SPAN
+from rarestream.learners.span import DENSE, SPAN, Layout
 
 
 @register("spauc")
@@ -46,7 +45,7 @@ from rarestream.learners.span import SPAN
 class Spauc(Learner):
     """SPAUC of Lei and Ying (JMLR 2021): O(k) a row without l1, one pass over all coordinates with it."""
 
-    mu: float = positive(0.01, "How fast steps shorten: eta = 2 / (mu (t - 1) + 1).")
+    mu: float = positive(0.003, "How fast steps shorten: eta = 2 / (mu (t - 1) + 1).")
     l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.")
 
     about: ClassVar[About] = About(
@@ -57,16 +56,30 @@ class Spauc(Learner):
         returns="last iterate",
         paper="Lei, Ying 2021, Algorithm 1",
     )
-    columns: ClassVar[Mapping[str, int]] = MappingProxyType({"u": 1, "sum_neg": 1, "sum_pos": 1})
-    numbers: ClassVar[tuple[str, ...]] = SPAN
+
+    @property
+    def native(self) -> str:
+        return "Spauc" if self.l1 == 0 else "SpaucL1"
+
+    @property
+    def _layout(self) -> Layout:
+        return SPAN if self.l1 == 0 else DENSE
+
+    @property
+    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
+        return self._layout.columns
+
+    @property
+    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._layout.numbers
 
     @property
     def stacked(self) -> bool:  # type: ignore[override]
-        return self.l1 > 0
+        return self._layout.stacked
 
     @property
     def name(self) -> str:
         return "spauc"
 
     def kernel_settings(self) -> list[float]:
-        return [self.mu, self.l1]
+        return [self.mu] if self.l1 == 0 else [self.mu, self.l1]
