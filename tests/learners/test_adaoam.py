@@ -99,7 +99,7 @@ def test_weights_grow_no_faster_than_their_steps(rank):
     model = Model(AdaOam(rank=rank, learning_rate=1e6, epsilon=1e-30))
     model.learn(block)
     assert abs(model.coef).max() <= 1e6 * 500
-    model = Model(AdaOam(rank=rank, learning_rate=1e14))
+    model = Model(AdaOam(rank=rank, learning_rate=1e16))
     with pytest.raises(DataError, match="its steps are too long"):
         model.learn(block)
     assert np.isfinite(model.coef).all()
