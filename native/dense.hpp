@@ -35,6 +35,8 @@ public:
     double product(int c) const { return products_[c]; }
     double square(int c) const { return squares_[c] > 0 ? squares_[c] : 0; }
 
+    double reach() const { return 1000; }  // of a sum, for x of length 1; with room for squares
+
     // S_c += h x
     void add(const Sample<Real>& row, double h, int c, const Chance& chance) {
         double product = 0, square = 0;

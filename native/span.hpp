@@ -87,7 +87,7 @@ struct Zeros<0> {
 // Columns: m, or 0 when only known at run time.
 template <class Real, int Columns>
 class Span {
-    static constexpr double FAR = 1e6, SMALL = 1e-9;  // of |M alpha| where scores are about 1; of sigma
+    static constexpr double FAR = 1e5, SMALL = 1e-9;  // of the parts of M alpha, where scores are about 1; of sigma
 
     struct Coordinate {
         Real high, low;  // of u
@@ -132,6 +132,13 @@ public:
     // <M_c, w> and <M_c, M_c>.
     double product(int c) const { return sigma() * (q_[c] + dot(gram_ + c * m(), alpha_, m())); }
     double square(int c) const { return gram_[c * m() + c] > 0 ? gram_[c * m() + c] : 0; }
+
+    // No coordinate's u or M grows by more when x of length 1 is added; with room for their squares and sums.
+    double reach() const {
+        double far = 1;
+        for (int c = 0; c < m(); ++c) far += std::fabs(alpha_[c]);
+        return 1000 * far;
+    }
 
     // M_c += h x; w stays.
     void add(const Sample<Real>& row, double h, int c, const Chance& chance) { grow<1>(row, &h, c, 1, chance); }
@@ -178,9 +185,9 @@ public:
     // When numbers have run far: writes w into u, so that alpha = 0 and sigma = 1. A pass over all coordinates, at most once
     // in FAR rows that move w by 1.
     void settle() {
-        double squares = 0;
-        for (int c = 0; c < m(); ++c) squares += alpha_[c] * dot(gram_ + c * m(), alpha_, m());
-        if (sigma() >= SMALL && sigma() * sigma() * squares <= FAR * FAR) return;
+        double parts = 0;
+        for (int c = 0; c < m(); ++c) parts += std::fabs(alpha_[c]) * std::sqrt(square(c));
+        if (sigma() >= SMALL && sigma() * parts <= FAR) return;
         for (int c = 0; c < m(); ++c) q_[c] = 0;
         for (std::int64_t j = 0; j < size_; ++j) {
             Coordinate& of = at(j);

@@ -58,7 +58,7 @@ struct Opauc {
                 const double rho = std::sqrt(dot(drawn(c), drawn(c), rank)), v = std::sqrt(dot(&v_[0], v_, rank));
                 far += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + (std::sqrt(sketch) + m * rho) * v / n;
             }
-            return eta * far;
+            return span.reach() + eta * far;
         }
 
         // r = (h, sqrt(h / rank) times random signs)
@@ -137,7 +137,7 @@ struct OpaucExact {
                 const double n = rows(c), a = mean(c), m = std::sqrt(weights.square(c)) / n;
                 far += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + trace / n * std::sqrt(ww);
             }
-            return eta * far;
+            return weights.reach() + eta * far;
         }
 
         void shrink(std::int32_t j, Real by) {

@@ -28,7 +28,7 @@ struct SpaucRun {
         double far = 2;
         for (int c = 0; c < 2; ++c)
             if (rows(c) > 0) far += std::sqrt(weights.square(c)) / rows(c);
-        return 5 * eta() * (1 + std::fabs(s) + std::fabs(mean(true)) + std::fabs(mean(false))) * far;
+        return weights.reach() + 5 * eta() * (1 + std::fabs(s) + std::fabs(mean(true)) + std::fabs(mean(false))) * far;
     }
 
     void shrink(std::int32_t j, Real by) { weights.shrink(j, by); }
