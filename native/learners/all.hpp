@@ -2,9 +2,11 @@
 #pragma once
 
 #include "adagrad.hpp"
+#include "adaoam.hpp"
 #include "dual_averaging.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
+#include "oam.hpp"
 #include "opauc.hpp"
 #include "rda.hpp"
 #include "spam.hpp"
@@ -12,10 +14,12 @@
 
 #define RARESTREAM_LEARNERS(X) \
     X(AdaGrad)                 \
+    X(AdaOam)                  \
     X(DualAveraging)           \
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
+    X(Oam)                     \
     X(Opauc)                   \
     X(OpaucExact)              \
     X(Rda)                     \
