@@ -143,7 +143,7 @@ public:
     // M_c += h x; w stays.
     void add(const Sample<Real>& row, double h, int c, const Chance& chance) { grow<1>(row, &h, c, 1, chance); }
 
-    // M += x r' in the n columns from `first` on; w stays. G takes the rounding of the first of them for that of all.
+    // M += x r' in the n columns from `first` on; w stays. G knows nothing of their rounding.
     void add(const Sample<Real>& row, const double* r, int first, int n, const Chance& chance) {
         grow<0>(row, r, first, n, chance);
     }
@@ -163,8 +163,8 @@ public:
     // w += by M_c
     void along(int c, double by) { alpha_[c] += by / sigma(); }
 
-    // w *= f
-    void scale(double f) { *sigma_ = f * sigma(); }
+    // w *= f, which may be as small as can be: a sigma of 0 would be that of a new state.
+    void scale(double f) { *sigma_ = (f > 1e-200 ? f : 1e-200) * sigma(); }
 
     // Scale::max: w_j and M_j times `by`.
     void shrink(std::int32_t j, Real by) {
@@ -223,7 +223,7 @@ private:
                 added[c] = cell - before;
                 of_added[c] += added[c] * u;
             }
-            const double gave = of.take(u - dot(&added[0], alpha_ + first, n)), e = added[0] * per_r;
+            const double gave = of.take(u - dot(&added[0], alpha_ + first, n)), e = N == 1 ? added[0] * per_r : x;
             add_to(given, gave, of.M, m());
             add_to(of_e, e, of.M, m());
             ee += e * e;

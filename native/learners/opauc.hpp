@@ -32,7 +32,7 @@ struct Opauc {
         Run(const Opauc& learner, const State<Real>& state)
             : eta(learner.eta), lam(learner.lam), seed(learner.seed), rank(static_cast<int>(learner.rank)),
               tally(tally_of(state)), span(state, static_cast<double*>(state.more[0].data), 2 * width(learner)),
-              drawn_(static_cast<double*>(state.more[1].data)), r_(1 + rank), v_(rank) {}
+              drawn_(static_cast<double*>(state.more[1].data)), r_(rank), v_(rank) {}
 
         double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
         int first(bool positive) const { return positive ? 1 + rank : 0; }
@@ -61,23 +61,23 @@ struct Opauc {
             return span.reach() + eta * far;
         }
 
-        // r = (h, sqrt(h / rank) times random signs)
+        // r = sqrt(h / rank) times random signs
         void draw(double h) const {
             const double t = tally.n_pos + tally.n_neg, size = std::sqrt(h / rank);
             std::uint64_t bits, word = 0;
             std::memcpy(&bits, &t, sizeof bits);
             bits = splitmix64(static_cast<std::uint64_t>(seed), bits);
-            r_[0] = h;
             for (int b = 0; b < rank; ++b, word >>= 1) {
                 if (b % 64 == 0) word = splitmix64(bits, static_cast<std::uint64_t>(b / 64 + 1));
-                r_[1 + b] = word & 1 ? size : -size;
+                r_[b] = word & 1 ? size : -size;
             }
         }
 
         void step(const Sample<Real>& row, double s, bool positive, double h) {
             draw(h);
-            span.add(row, r_, first(positive), 1 + rank, Chance(tally));
-            for (int b = 0; b < rank; ++b) drawn_[(positive ? rank : 0) + b] += r_[1 + b];
+            span.add(row, h, first(positive), Chance(tally));
+            span.add(row, r_, first(positive) + 1, rank, Chance(tally));
+            for (int b = 0; b < rank; ++b) drawn_[(positive ? rank : 0) + b] += r_[b];
             const bool others = !positive;
             const double n = rows(others), step = h * eta;
             if (n == 0) return;
