@@ -1,7 +1,7 @@
 #pragma once
 
-#include "../chance.hpp"
 #include "../dense.hpp"
+#include "../products.hpp"
 #include "../run.hpp"
 #include "../span.hpp"
 
@@ -25,8 +25,8 @@ struct Opauc {
 
         static bool fits(const Opauc& learner, const State<Real>& state) {
             const int m = 2 * width(learner);
-            return Span<Real, 0>::fits(state, m) && state.numbers * sizeof(double) == sizeof(Tally) && state.arrays == 2 &&
-                   state.more[0].shape[0] == Span<Real, 0>::numbers(m) && state.more[1].shape[0] == m - 2;
+            return Span<Real, 0>::fits(state, m) && state.numbers * sizeof(double) == sizeof(Tally) &&
+                   state.arrays == 2 && state.more[0].shape[0] == Span<Real, 0>::numbers(m) && state.more[1].shape[0] == m - 2;
         }
 
         Run(const Opauc& learner, const State<Real>& state)
@@ -61,20 +61,8 @@ struct Opauc {
             return span.reach() + eta * far;
         }
 
-        // r = sqrt(h / rank) times random signs
-        void draw(double h) const {
-            const double t = tally.n_pos + tally.n_neg, size = std::sqrt(h / rank);
-            std::uint64_t bits, word = 0;
-            std::memcpy(&bits, &t, sizeof bits);
-            bits = splitmix64(static_cast<std::uint64_t>(seed), bits);
-            for (int b = 0; b < rank; ++b, word >>= 1) {
-                if (b % 64 == 0) word = splitmix64(bits, static_cast<std::uint64_t>(b / 64 + 1));
-                r_[b] = word & 1 ? size : -size;
-            }
-        }
-
         void step(const Sample<Real>& row, double s, bool positive, double h) {
-            draw(h);
+            draw_signs(static_cast<std::uint64_t>(seed), tally, std::sqrt(h / rank), rank, r_);
             span.add(row, h, first(positive), Chance(tally));
             span.add(row, r_, first(positive) + 1, rank, Chance(tally));
             for (int b = 0; b < rank; ++b) drawn_[(positive ? rank : 0) + b] += r_[b];
@@ -98,7 +86,6 @@ struct OpaucExact {
 
     template <class Real>
     struct Run {
-        using V = Lanes<Real>;
         struct Numbers {
             double all[Dense<Real>::numbers()];
         };
@@ -106,81 +93,46 @@ struct OpaucExact {
         const double eta, lam;
         Tally& tally;
         Dense<Real> weights;
-        Real* const pairs_;          // (2, room, room)
-        const std::int64_t room_, size_;  // size: of w, at most room
-        const Workspace<Real> w_, y_;
+        Pairs<Real> pairs;
 
         static bool fits(const OpaucExact&, const State<Real>& state) {
             return Dense<Real>::fits(state) && numbers_fit<Numbers>(state) && state.arrays == 1 &&
-                   state.more[0].shape[0] == 2 && state.more[0].shape[1] == state.more[0].shape[2] &&
-                   state.more[0].shape[1] % LANES == 0;
+                   Pairs<Real>::fits(state.more[0]);
         }
 
         Run(const OpaucExact& learner, const State<Real>& state)
             : eta(learner.eta), lam(learner.lam), tally(tally_of(state)), weights(state, numbers_of<Numbers>(state).all),
-              pairs_(static_cast<Real*>(state.more[0].data)), room_(state.more[0].shape[1]),
-              size_(state.size < room_ ? state.size : room_), w_(room_), y_(room_) {}
+              pairs(state.more[0], state.size) {}
 
         double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
         double mean(bool positive) const { return weights.product(positive) / rows(positive); }
-        Real* pairs(bool positive, std::int64_t j) const { return pairs_ + ((positive ? room_ : 0) + j) * room_; }
 
         Real weight(std::int32_t j) const { return weights.weight(j); }
 
         double reach(double s) const {
             double ww = 0, far = 0;
-            for (std::int32_t j = 0; j < size_; ++j) ww += double(weight(j)) * weight(j);
+            for (std::int32_t j = 0; j < pairs.size(); ++j) ww += double(weight(j)) * weight(j);
             for (int c = 0; c < 2; ++c) {
                 if (rows(c) == 0) continue;
-                double trace = 0;  // no vector grows by more when multiplied
-                for (std::int64_t j = 0; j < size_; ++j) trace += pairs(c, j)[j];
                 const double n = rows(c), a = mean(c), m = std::sqrt(weights.square(c)) / n;
-                far += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + trace / n * std::sqrt(ww);
+                far += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + pairs.trace(c) / n * std::sqrt(ww);
             }
             return weights.reach() + eta * far;
         }
 
         void shrink(std::int32_t j, Real by) {
             weights.shrink(j, by);
-            for (int c = 0; c < 2; ++c)
-                for (std::int64_t i = 0; i < size_; ++i) {
-                    pairs(c, j)[i] *= by;
-                    pairs(c, i)[j] *= by;
-                }
-        }
-
-        void add(const Sample<Real>& row, bool positive, double h, const Chance& chance) {
-            for (std::int64_t p = 0; p < row.k; ++p) {
-                Real* const of = pairs(positive, row.at[p]);
-                const double x = h * row.x[p];
-                for (std::int64_t q = 0; q < row.k; ++q) {
-                    Real& pair = of[row.at[q]];
-                    pair = rounded<Real>(pair + x * row.x[q], chance.of(row.at[p]) + chance.of(row.at[q]));
-                }
-            }
-        }
-
-        // y = (sum of x x') w
-        void multiply(bool positive) const {
-            for (std::int64_t j = 0; j < room_; ++j) w_[j] = j < size_ ? weight(static_cast<std::int32_t>(j)) : Real(0);
-            for (std::int64_t j = 0; j < size_; ++j) {
-                const Real* const of = pairs(positive, j);
-                V sums = V::all(0);
-                if (of[j] != 0)  // else the class has no row with this feature
-                    for (std::int64_t i = 0; i < room_; i += LANES) sums = sums + load(of + i) * load(w_ + i);
-                y_[j] = static_cast<Real>(sum(sums));
-            }
+            pairs.shrink(j, by);
         }
 
         void step(const Sample<Real>& row, double s, bool positive, double h) {
-            add(row, positive, h, Chance(tally));
+            pairs.add(row, positive, h, Chance(tally));
             weights.add(row, h, positive, Chance(tally));
             const bool others = !positive;
             const double n = rows(others), step = h * eta;
             if (n == 0) return;
             const double a = mean(others), e = (positive ? 1 : -1) - (s - a);
-            multiply(others);
-            weights.push(y_, size_, -step / n);
+            weights.push(pairs.times(others, [this](std::int32_t j) { return weight(j); }), pairs.size(), -step / n);
             weights.move(row, step * e);
             weights.along(others, -step * (e - a) / n);
             weights.shrink_all(0, 1 / (1 + step * lam));

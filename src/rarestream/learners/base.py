@@ -77,10 +77,10 @@ def non_negative(default: Any, says: str) -> Any:
     return dataclasses.field(default=default, metadata={"says": says, "rule": ">= 0", "holds": lambda v: v >= 0})
 
 
-def whole(default: int, says: str, least: int = 0) -> Any:
-    """A setting that must be a whole number, not below `least`."""
-    metadata = {"says": says, "rule": f"a whole number >= {least}", "least": least}
-    return dataclasses.field(default=default, metadata=metadata)
+def whole(default: int, says: str, least: int = 0, most: int = 2**53) -> Any:
+    """A setting that must be a whole number, not below `least` nor above `most`: kernels take it as a double."""
+    rule = f"a whole number >= {least}" if most == 2**53 else f"a whole number between {least} and {most}"
+    return dataclasses.field(default=default, metadata={"says": says, "rule": rule, "least": least, "most": most})
 
 
 def one_of(default: str, says: str, *choices: str) -> Any:
@@ -137,7 +137,7 @@ class Learner(ABC):
         except (TypeError, ValueError):
             raise ValueError(f"{where} a number, got {value!r}.") from None
         if "least" in field.metadata:
-            if not number.is_integer() or number < field.metadata["least"]:
+            if not number.is_integer() or not field.metadata["least"] <= number <= field.metadata["most"]:
                 raise ValueError(f"{where} {rule}, got {value!r}.")
             return int(number)
         if not math.isfinite(number) or not field.metadata["holds"](number):

@@ -40,12 +40,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.errors import DataError
 from rarestream.learners.base import About, Learner, State, non_negative, positive, register, whole
+from rarestream.learners.pairs import kept_pairs, no_pairs, ready_pairs, taken_pairs
 from rarestream.learners.span import DENSE
-
-MOST = 5000  # features whose pairs are kept: two matrices, 200 MB in float32
-LANES = 8
 
 
 @register("opauc")
@@ -93,43 +90,16 @@ class Opauc(Learner):
         return self.rank == 0
 
     def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
-        if self.rank == 0:  # grows with the rows, not with the room reserved for coordinates
-            return {"pairs": np.zeros((2, 0, 0), dtype)}
+        if self.rank == 0:
+            return no_pairs(dtype)
         m = 2 * (1 + self.rank)
         return {"span": np.zeros(1 + 2 * m + m * m), "drawn": np.zeros(2 * self.rank)}
 
     def ready(self, state: State, block: Block) -> State:
-        if self.rank or block.width <= state.more["pairs"].shape[1]:
-            return state
-        if block.width > MOST:
-            raise DataError(
-                f"Opauc: with rank=0 it keeps all pairs of features, of {MOST:,} at most, and feature index "
-                f"{block.width - 1} has come. Use a sketch of them, such as rank=50."
-            )
-        room = min(MOST, max(block.width, state.more["pairs"].shape[1] * 3 // 2))
-        return state._replace(more={"pairs": _placed(state.more["pairs"], -(-room // LANES) * LANES)})
+        return state if self.rank else ready_pairs(state, block, "Opauc")
 
     def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        if self.rank:
-            return state.more
-        pairs = state.more["pairs"]
-        seen = np.flatnonzero(pairs.diagonal(axis1=1, axis2=2).any(axis=0))
-        size = seen[-1] + 1 if len(seen) else 0
-        return {"pairs": np.ascontiguousarray(pairs[:, :size, :size])}
+        return state.more if self.rank else kept_pairs(state)
 
     def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        if self.rank:
-            return super().taken(state, kept)
-        pairs, size = kept["pairs"], min(MOST, state.slots)
-        if pairs.dtype != state.table.dtype or pairs.ndim != 3 or pairs.shape[0] != 2:
-            raise ValueError(f"array 'pairs' is {pairs.dtype}{list(pairs.shape)}")
-        if pairs.shape[1] != pairs.shape[2] or pairs.shape[1] > size:
-            raise ValueError(f"array 'pairs' is {list(pairs.shape)} for {size} features")
-        return state._replace(more={"pairs": _placed(pairs, -(-pairs.shape[1] // LANES) * LANES)})
-
-
-def _placed(pairs: NDArray[Any], room: int) -> NDArray[Any]:
-    """The pairs of features in a larger square."""
-    wider = np.zeros((2, room, room), pairs.dtype)
-    wider[:, : pairs.shape[1], : pairs.shape[2]] = pairs
-    return wider
+        return super().taken(state, kept) if self.rank else taken_pairs(state, kept)
