@@ -1,5 +1,5 @@
-// Weights that are thresholded in every row: one pass over all coordinates. It moves w along the class sums S- and S+, takes
-// the proximal step, and sums <w, S-> and <w, S+> for the next row, reading and writing each weight once.
+// Weights that are thresholded in every row: one pass over all coordinates. It moves w along the class sums S- and S+,
+// takes the proximal step, and sums <w, S-> and <w, S+> for the next row, reading and writing each weight once.
 //
 // The verbs are those of span.hpp, so that a method's step is written once: without a threshold Span does it in O(k).
 #pragma once

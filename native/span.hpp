@@ -1,5 +1,5 @@
-// Weights that a row moves everywhere, in O(k): methods that step along class means change every coordinate, but only in a
-// few directions that are sums of rows.
+// Weights that a row moves everywhere, in O(k): methods that step along class means change every coordinate, but only in
+// a few directions that are sums of rows.
 //
 //     w = sigma (u + M alpha)
 //
@@ -7,9 +7,9 @@
 //
 //     M'w = sigma (q + G alpha)
 //
-// needs no pass over the coordinates. A row costs O(k m + m^2): it adds x r' to M while w stays (u gives way), moves w by a
-// multiple of x (in u), by a multiple of a column of M (in alpha), by a factor (in sigma). q and G take the differences of
-// the numbers as stored, after rounding, so they remain the products of what stands in the table.
+// needs no pass over the coordinates. A row costs O(k m + m^2): it adds x r' to M while w stays (u gives way), moves w by
+// a multiple of x (in u), by a multiple of a column of M (in alpha), by a factor (in sigma). q and G take the differences
+// of the numbers as stored, after rounding, so they remain the products of what stands in the table.
 //
 // u and M alpha grow while w, their sum, does not: so u is kept in two parts, of 48 bits together in float32.
 //
@@ -143,7 +143,7 @@ public:
     // M_c += h x; w stays.
     void add(const Sample<Real>& row, double h, int c, const Chance& chance) { grow<1>(row, &h, c, 1, chance); }
 
-    // M += x r' in the n columns from `first` on; w stays. G takes the rounding of the first of them for that of all.
+    // M += x r' in the n columns from `first` on; w stays. G knows nothing of their rounding.
     void add(const Sample<Real>& row, const double* r, int first, int n, const Chance& chance) {
         grow<0>(row, r, first, n, chance);
     }
@@ -163,8 +163,8 @@ public:
     // w += by M_c
     void along(int c, double by) { alpha_[c] += by / sigma(); }
 
-    // w *= f
-    void scale(double f) { *sigma_ = f * sigma(); }
+    // w *= f, which may be as small as can be: a sigma of 0 would be that of a new state.
+    void scale(double f) { *sigma_ = (f > 1e-200 ? f : 1e-200) * sigma(); }
 
     // Scale::max: w_j and M_j times `by`.
     void shrink(std::int32_t j, Real by) {
@@ -182,8 +182,8 @@ public:
         count(1);
     }
 
-    // When numbers have run far: writes w into u, so that alpha = 0 and sigma = 1. A pass over all coordinates, at most once
-    // in FAR rows that move w by 1.
+    // When numbers have run far: writes w into u, so that alpha = 0 and sigma = 1. A pass over all coordinates, once in
+    // FAR rows that move w by 1.
     void settle() {
         double parts = 0;
         for (int c = 0; c < m(); ++c) parts += std::fabs(alpha_[c]) * std::sqrt(square(c));
@@ -223,7 +223,7 @@ private:
                 added[c] = cell - before;
                 of_added[c] += added[c] * u;
             }
-            const double gave = of.take(u - dot(&added[0], alpha_ + first, n)), e = added[0] * per_r;
+            const double gave = of.take(u - dot(&added[0], alpha_ + first, n)), e = N == 1 ? added[0] * per_r : x;
             add_to(given, gave, of.M, m());
             add_to(of_e, e, of.M, m());
             ee += e * e;

@@ -25,14 +25,14 @@ struct Opauc {
 
         static bool fits(const Opauc& learner, const State<Real>& state) {
             const int m = 2 * width(learner);
-            return Span<Real, 0>::fits(state, m) && state.numbers * sizeof(double) == sizeof(Tally) && state.arrays == 2 &&
-                   state.more[0].shape[0] == Span<Real, 0>::numbers(m) && state.more[1].shape[0] == m - 2;
+            return Span<Real, 0>::fits(state, m) && state.numbers * sizeof(double) == sizeof(Tally) &&
+                   state.arrays == 2 && state.more[0].shape[0] == Span<Real, 0>::numbers(m) && state.more[1].shape[0] == m - 2;
         }
 
         Run(const Opauc& learner, const State<Real>& state)
             : eta(learner.eta), lam(learner.lam), seed(learner.seed), rank(static_cast<int>(learner.rank)),
               tally(tally_of(state)), span(state, static_cast<double*>(state.more[0].data), 2 * width(learner)),
-              drawn_(static_cast<double*>(state.more[1].data)), r_(1 + rank), v_(rank) {}
+              drawn_(static_cast<double*>(state.more[1].data)), r_(rank), v_(rank) {}
 
         double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
         int first(bool positive) const { return positive ? 1 + rank : 0; }
@@ -61,16 +61,11 @@ struct Opauc {
             return span.reach() + eta * far;
         }
 
-        // r = (h, sqrt(h / rank) times random signs)
-        void draw(double h) const {
-            r_[0] = h;
-            draw_signs(static_cast<std::uint64_t>(seed), tally, std::sqrt(h / rank), rank, r_ + 1);
-        }
-
         void step(const Sample<Real>& row, double s, bool positive, double h) {
-            draw(h);
-            span.add(row, r_, first(positive), 1 + rank, Chance(tally));
-            for (int b = 0; b < rank; ++b) drawn_[(positive ? rank : 0) + b] += r_[1 + b];
+            draw_signs(static_cast<std::uint64_t>(seed), tally, std::sqrt(h / rank), rank, r_);
+            span.add(row, h, first(positive), Chance(tally));
+            span.add(row, r_, first(positive) + 1, rank, Chance(tally));
+            for (int b = 0; b < rank; ++b) drawn_[(positive ? rank : 0) + b] += r_[b];
             const bool others = !positive;
             const double n = rows(others), step = h * eta;
             if (n == 0) return;

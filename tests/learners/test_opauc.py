@@ -80,6 +80,13 @@ def test_a_strong_penalty_is_written_back_before_its_factor_vanishes():
     assert model._state.more["span"][0] > 1e-9  # seven to the power of -400, were it kept
 
 
+def test_a_penalty_beyond_all_measure_leaves_no_weights():
+    for rank in (0, 5):
+        model = Model(Opauc(l2=1e308, rank=rank))
+        assert abs(model.learn(random_block(50, 12, 5))).max() < 1e-100
+        assert abs(model.coef).max() < 1e-30
+
+
 @pytest.mark.parametrize(("dtype", "precise"), [("float32", 1e-4), ("float64", 1e-12)])
 @pytest.mark.parametrize("scale", ["unit", "max"])
 def test_the_products_it_keeps_are_those_of_the_table(dtype, precise, scale):
