@@ -9,6 +9,7 @@
 #include "oam.hpp"
 #include "opauc.hpp"
 #include "rda.hpp"
+#include "spam.hpp"
 #include "spauc.hpp"
 
 #define RARESTREAM_LEARNERS(X) \
@@ -22,5 +23,8 @@
     X(Opauc)                   \
     X(OpaucExact)              \
     X(Rda)                     \
+    X(Spam)                    \
+    X(SpamFull)                \
+    X(SpamFullL1)              \
     X(Spauc)                   \
     X(SpaucL1)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
     from rarestream.learners.oam import Oam as Oam
     from rarestream.learners.opauc import Opauc as Opauc
     from rarestream.learners.rda import Rda as Rda
+    from rarestream.learners.spam import Spam as Spam
     from rarestream.learners.spauc import Spauc as Spauc
     from rarestream.metrics import Estimate as Estimate
     from rarestream.metrics import StreamingAuc as StreamingAuc

@@ -13,7 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import AdaGrad, AdaOam, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Oam, Opauc, Rda, Spauc
+from rarestream import (
+    AdaGrad,
+    AdaOam,
+    Block,
+    DualAveraging,
+    FtrlAuc,
+    FtrlProximal,
+    Learner,
+    Oam,
+    Opauc,
+    Rda,
+    Spam,
+    Spauc,
+)
 
 Promise = bool | Callable[[Any], bool]
 
@@ -300,6 +313,50 @@ def opauc(learner: Opauc, rows: Rows):
         eta = h * learner.learning_rate
         w = (w + eta * ((y - (s - w @ m)) * (x - m) - C @ w)) / (1 + eta * learner.l2)
     return np.array(scores), w, 0.0
+
+
+def spam_gradient(
+    form: str, x: np.ndarray, y: int, w: np.ndarray, p: float, pos: np.ndarray, neg: np.ndarray, s: float
+):
+    """Of SPAM, with the share of positives and the mean rows of both classes."""
+    a, b = w @ pos, w @ neg
+    g = 2 * (1 - p) * (s - b - 1) * x if y == 1 else 2 * p * (s - a + 1) * x
+    if form == "full":
+        g = g + (2 * (1 - p) * (a * pos - s * neg) if y == 1 else 2 * p * (b * neg - s * pos))
+        g = g - 2 * p * (1 - p) * (b - a) * (neg - pos)
+    return g
+
+
+@twin(
+    Spam,
+    {"learning_rate": 0.3, "l2": 2.0},
+    {"penalty": "l1", "l1": 0.02},
+    {"penalty": "l1", "l1": 0.3},
+    {"penalty": "elasticnet", "learning_rate": 0.3, "l1": 0.02, "l2": 2.0},
+    {"gradient": "full", "learning_rate": 0.3, "l2": 2.0},
+    {"gradient": "full", "penalty": "l1", "l1": 0.02},
+    {"gradient": "full", "penalty": "elasticnet", "learning_rate": 0.3, "l1": 0.02, "l2": 2.0},
+    steps_in_the_row=lambda learner: learner.penalty == "l2",
+)
+def spam(learner: Spam, rows: Rows):
+    d = rows.dense.shape[1]
+    w, n, sums, scores = np.zeros(d), {1: 0.0, -1: 0.0}, {1: np.zeros(d), -1: np.zeros(d)}, []
+    l1 = 0 if learner.penalty == "l2" else learner.l1
+    l2 = 0 if learner.penalty == "l1" else learner.l2
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w, sums = w * shrink, {c: sums[c] * shrink for c in sums}
+        n[y] += h
+        sums[y] = sums[y] + h * x
+        if n[-y] == 0:
+            continue
+        t = n[1] + n[-1]
+        eta = h * learner.learning_rate / math.sqrt(t)
+        g = spam_gradient(learner.gradient, x, y, w, n[1] / t, sums[1] / n[1], sums[-1] / n[-1], s)
+        w = soft(w - eta * g, eta * l1) / (1 + eta * l2)
 
 
 # The gradient's rate is no simple fraction: rounding would decide whether a pair exactly at the margin is missed.
