@@ -18,6 +18,7 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
     struct Run {
         using V = Lanes<Real>;
         static constexpr std::int64_t RUN = 64 * LANES;  // coordinates at a time: they stay in the nearest cache
+        static constexpr double LEAST = sizeof(Real) == 4 ? 1e-18 : 1e-150;  // of epsilon: smaller g have no square
 
         const double eta, lam, epsilon;
         const std::uint64_t seed;
@@ -38,7 +39,7 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
         }
 
         Run(const AdaOam& learner, const State<Real>& state)
-            : eta(learner.eta), lam(learner.lam), epsilon(learner.epsilon),
+            : eta(learner.eta), lam(learner.lam), epsilon(learner.epsilon > LEAST ? learner.epsilon : LEAST),
               seed(static_cast<std::uint64_t>(learner.seed)), rank(static_cast<int>(learner.rank)),
               tally(tally_of(state)), own(numbers_of<Numbers>(state)), size(state.size), apart(state.apart),
               w(state.table), v(w + apart), sums(v + apart), sketches(sums + 2 * apart),

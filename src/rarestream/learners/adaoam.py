@@ -54,7 +54,7 @@ class AdaOam(Learner):
     learning_rate: float = positive(0.1, "Length of the steps: eta in [1].")
     l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights: lambda in [1].")
     epsilon: float = positive(0.1, "Holds back the first steps of a coordinate: delta in [1].")
-    rank: int = whole(8, "Columns of the sketch of the covariances. 0: covariances in full.")
+    rank: int = whole(8, "Columns of the sketch of the covariances. 0: covariances in full.", most=10_000)
     seed: int = whole(0, "Which random signs the sketch draws.")
 
     about: ClassVar[About] = About(
@@ -70,7 +70,8 @@ class AdaOam(Learner):
 
     @property
     def columns(self) -> Mapping[str, int]:  # type: ignore[override]
-        return {"w": 1, "v": 1, "sum_neg": 1, "sum_pos": 1, "sketch_neg": self.rank, "sketch_pos": self.rank}
+        sketches = {"sketch_neg": self.rank, "sketch_pos": self.rank} if self.rank else {}
+        return {"w": 1, "v": 1, "sum_neg": 1, "sum_pos": 1, **sketches}
 
     @property
     def name(self) -> str:
