@@ -357,6 +357,7 @@ def spam(learner: Spam, rows: Rows):
         eta = h * learner.learning_rate / math.sqrt(t)
         g = spam_gradient(learner.gradient, x, y, w, n[1] / t, sums[1] / n[1], sums[-1] / n[-1], s)
         w = soft(w - eta * g, eta * l1) / (1 + eta * l2)
+    return np.array(scores), w, 0.0
 
 
 # The gradient's rate is no simple fraction: rounding would decide whether a pair exactly at the margin is missed.
