@@ -6,6 +6,7 @@
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
 #include "rda.hpp"
+#include "solam.hpp"
 
 #define RARESTREAM_LEARNERS(X) \
     X(AdaGrad)                 \
@@ -13,4 +14,5 @@
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
-    X(Rda)
+    X(Rda)                     \
+    X(Solam)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
     from rarestream.learners.ftrl_auc import FtrlAuc as FtrlAuc
     from rarestream.learners.ftrl_proximal import FtrlProximal as FtrlProximal
     from rarestream.learners.rda import Rda as Rda
+    from rarestream.learners.solam import Solam as Solam
     from rarestream.metrics import Estimate as Estimate
     from rarestream.metrics import StreamingAuc as StreamingAuc
     from rarestream.metrics import WindowedAuc as WindowedAuc

@@ -422,7 +422,7 @@ def test_learning_one_row_computes_no_coefficients():
 @EVERY
 def test_pickle_and_clone(cls):
     X, y = rows()
-    clf = cls(l1=0.01, scale="max").fit(X[:200], y[:200])
+    clf = cls(scale="max").fit(X[:200], y[:200])
     again = pickle.loads(pickle.dumps(clf))
     assert same(again, clf)
     clf.partial_fit(X[200:], y[200:])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Rda
+from rarestream import AdaGrad, Block, DualAveraging, FtrlAuc, FtrlProximal, Learner, Rda, Solam
 
 Promise = bool | Callable[[Any], bool]
 
@@ -223,6 +223,50 @@ def adagrad(learner: AdaGrad, rows: Rows):
         z, v = z * shrink + h * c * x, v * shrink**2 + h * (c * x) ** 2
         z0, v0, t = z0 + h * c, v0 + h * c**2, t + h
     return np.array(scores), weights(), intercept()
+
+
+@twin(
+    Solam,
+    {"learning_rate": 0.5, "radius": 0.2},
+    {"learning_rate": 100.0, "radius": 0.1},
+    {"radius": 50.0, "expected_features": 5},
+    {"radius": 0.5, "expected_features": 12},
+    steps_in_the_row=lambda learner: learner.learning_rate <= 10 * learner.radius,  # else often rescaled
+    swaps=lambda learner: learner.expected_features == 0,
+    waits=lambda learner: learner.expected_features == 0,
+)
+def solam(learner: Solam, rows: Rows):
+    d, r = rows.dense.shape[1], learner.radius
+    start, learned, a, b, alpha = np.zeros(d), np.zeros(d), 0.0, 0.0, 0.0  # w = start + learned
+    if learner.expected_features:
+        start[: learner.expected_features] = r / math.sqrt(learner.expected_features)
+        a, b, alpha = r, r, 2 * r
+    start_sum, learned_sum, gamma_sum, means, scores = np.zeros(d), np.zeros(d), 0.0, Means(), []
+
+    def weights():
+        return (start_sum + learned_sum) / gamma_sum if gamma_sum > 0 else np.zeros(d)
+
+    for x, y, h, shrink in rows:
+        scores.append(weights() @ x)
+        if h == 0:
+            continue
+        learned, learned_sum = learned * shrink, learned_sum * shrink
+        p = means.count(scores[-1], y, h)
+        s, gamma = (start + learned) @ x, h * learner.learning_rate / math.sqrt(means.n[1] + means.n[-1])
+        start_sum, learned_sum = start_sum + gamma * start, learned_sum + gamma * learned
+        gamma_sum += gamma
+        if y == 1:
+            g = 2 * (1 - p) * (s - a - 1 - alpha) * x
+            a, alpha = a + gamma * 2 * (1 - p) * (s - a), alpha - gamma * 2 * (1 - p) * (s + p * alpha)
+        else:
+            g = 2 * p * (s - b + 1 + alpha) * x
+            b, alpha = b + gamma * 2 * p * (s - b), alpha + gamma * 2 * p * (s - (1 - p) * alpha)
+        learned = learned - gamma * g
+        norm = np.linalg.norm(start + learned)
+        if norm > r:
+            start, learned = start * r / norm, learned * r / norm
+        a, b, alpha = np.clip(a, -r, r), np.clip(b, -r, r), np.clip(alpha, -2 * r, 2 * r)
+    return np.array(scores), weights(), 0.0
 
 
 def textbook(learner: Learner, block: Block, d: int, scale: str = "unit"):
