@@ -30,7 +30,8 @@ struct Sample {
     const std::int32_t* at;
     const Real* x;
     std::int64_t k;
-    double xx;  // <x, x>
+    double xx;    // <x, x>
+    Real* spare;  // as long as the row, for the step's own use
 };
 
 // The numbers of a state as a struct of doubles: its Tally, or what the learner keeps after it.
@@ -75,7 +76,7 @@ std::int64_t learn_rows(Run& run, const State<Real>& state, Rows rows, Scale sca
         const double s = scores[i] = dot.score(), xx = dot.xx * (dot.u * dot.u);
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
-        if (!(std::sqrt(xx) * run.reach(s) * (h > 1 ? h : 1) < BOUND<Real>)) return i;
+        if (!((1 + std::sqrt(xx) * run.reach(s)) * (h > 1 ? h : 1) < BOUND<Real>)) return i;
         const bool positive = rows.labels[i] > 0;
         if (row.grew) {
             for (std::int64_t p = 0; p < row.k; ++p) {
@@ -87,7 +88,7 @@ std::int64_t learn_rows(Run& run, const State<Real>& state, Rows rows, Scale sca
         const V u = V::all(static_cast<Real>(dot.u));
         for (std::int64_t p = 0; p < row.k; p += LANES) store(scratch.x + p, u * load(scratch.x + p));
         run.tally.count(s, positive, h);
-        run.step({row.at, scratch.x, row.k, xx}, s, positive, h);
+        run.step({row.at, scratch.x, row.k, xx, scratch.z}, s, positive, h);
     }
     return rows.size;
 }

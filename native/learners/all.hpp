@@ -3,6 +3,7 @@
 
 #include "adagrad.hpp"
 #include "dual_averaging.hpp"
+#include "fsauc.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
 #include "rda.hpp"
@@ -11,6 +12,7 @@
 #define RARESTREAM_LEARNERS(X) \
     X(AdaGrad)                 \
     X(DualAveraging)           \
+    X(Fsauc)                   \
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
     X(FtrlProximal)            \

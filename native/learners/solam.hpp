@@ -12,39 +12,49 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
     struct Run {
         struct Coordinate {
             Real u, past;
+            Real epoch;  // in which they were written
+        };
+        struct Epoch {
+            double scale, sum;  // since its end: what u is to be multiplied by, and the sum of gamma sigma that it missed
         };
         struct Numbers {
             double a, b, alpha;
             double sigma, kappa;            // w = sigma u + kappa [j < d]
             double uu, u_start;             // <u, u>, and the sum of u over the features of the start
-            double gammas, sigmas, kappas;  // sums of gamma, gamma sigma and gamma kappa
+            double gammas, sigmas, kappas;  // sums of gamma, of gamma sigma over the epoch, of gamma kappa
+            double epoch;
         };
-        // The least sigma: |u| <= r / sigma, so the mean has lost as many digits of u as sigma has shrunk.
+        // The least sigma of an epoch: |u| <= r / sigma, so the mean has lost as many digits of u as sigma has shrunk.
         static constexpr double LEAST = 1.0 / 256;
         static constexpr double TINY = sizeof(Real) == 4 ? 1e-37 : 1e-300;
+        static constexpr int EPOCHS = 256;
 
         const Solam& solam;
         Coordinate* const table;
         const std::int64_t size, started;  // coordinates; how many of them are features of the start
+        Epoch* const epochs;
         Numbers& now;
         Tally& tally;
         double per_gammas;
 
         static bool fits(const Solam&, const State<Real>& state) {
-            return state.columns == 2 && state.step == 2 && numbers_fit<Numbers>(state);
+            return state.columns == 3 && state.step == 3 && numbers_fit<Numbers>(state) && state.arrays == 1 &&
+                   state.more[0].shape[0] == EPOCHS && state.more[0].shape[1] == 2;
         }
 
         Run(const Solam& learner, const State<Real>& state)
             : solam(learner), table(reinterpret_cast<Coordinate*>(state.table)), size(state.size),
-              started(static_cast<std::int64_t>(learner.d) - state.first), now(numbers_of<Numbers>(state)),
-              tally(tally_of(state)) {
+              started(static_cast<std::int64_t>(learner.d) - state.first),
+              epochs(static_cast<Epoch*>(state.more[0].data)), now(numbers_of<Numbers>(state)), tally(tally_of(state)) {
             count();
         }
 
         void count() { per_gammas = now.gammas > 0 ? 1 / now.gammas : 0; }
 
         Real weight(std::int32_t j) const {
-            const double sum = now.sigmas * table[j].u - table[j].past + (j < started ? now.kappas : 0);
+            const Coordinate& at = table[j];
+            const Epoch& since = epochs[static_cast<int>(at.epoch)];
+            const double sum = (now.sigmas * since.scale + since.sum) * at.u - at.past + (j < started ? now.kappas : 0);
             return static_cast<Real>(sum * per_gammas);
         }
 
@@ -55,16 +65,30 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
             return (1 + now.gammas) * (1 + solam.r) + slope * rate(tally.n_pos + tally.n_neg);
         }
 
-        // u of a coordinate becomes what it is now; the sums over u follow.
-        RARESTREAM_INLINE void put(Coordinate& at, std::int64_t j, Real u) {
-            const double moved = double(u) - at.u;
-            now.uu += moved * (double(u) + at.u);
+        // u of a coordinate, which was `before`, becomes `to`; the sums over u follow.
+        RARESTREAM_INLINE void put(std::int64_t j, double before, Real to) {
+            const double moved = to - before;
+            now.uu += moved * (to + before);
             if (j < started) now.u_start += moved;
-            at.u = u;
+            table[j].u = to;
+        }
+
+        // Writes a coordinate in the terms of this epoch. If it is so already, nothing changes: a branch would cost more.
+        RARESTREAM_INLINE void renew(std::int64_t j) {
+            Coordinate& at = table[j];
+            const Epoch& since = epochs[static_cast<int>(at.epoch)];
+            const double u = since.scale * at.u;
+            at.past = static_cast<Real>(at.past - since.sum * at.u);
+            at.epoch = static_cast<Real>(now.epoch);
+            put(j, u, std::fabs(u) < TINY ? 0 : static_cast<Real>(u));
+        }
+        void renew(const Sample<Real>& row) {
+            for (std::int64_t p = 0; p < row.k; ++p) renew(row.at[p]);
         }
 
         void shrink(std::int32_t j, Real by) {
-            put(table[j], j, by * table[j].u);
+            renew(j);
+            put(j, table[j].u, by * table[j].u);
             table[j].past *= by;
         }
 
@@ -74,27 +98,31 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
             return ww > 0 ? std::sqrt(ww) : 0;
         }
 
-        // The same weights and the same mean with another sigma.
+        // The same weights and the same mean with another sigma. When epochs run out, all coordinates are renewed.
         void rescale(double sigma) {
             const double by = now.sigma / sigma;
-            double uu[LANES] = {}, start[LANES] = {};
-            for (std::int64_t j = 0; j < size; ++j) {
-                Coordinate& at = table[j];
-                if (at.u == 0) continue;
-                at.past = static_cast<Real>(at.past - now.sigmas * at.u);
-                at.u = static_cast<Real>(by * at.u);
-                if (std::fabs(at.u) < Real(TINY)) at.u = 0;
-                uu[j % LANES] += double(at.u) * at.u;
-                if (j < started) start[j % LANES] += at.u;
+            int e = static_cast<int>(now.epoch);
+            for (int i = 0; i <= e; ++i) {
+                epochs[i].sum += now.sigmas * epochs[i].scale;
+                epochs[i].scale *= by;
+                if (epochs[i].scale < 1e-300) epochs[i].scale = 0;
             }
-            now.uu = sum(load(uu));
-            now.u_start = sum(load(start));
+            now.uu *= by * by;
+            now.u_start *= by;
             now.sigma = sigma;
             now.sigmas = 0;
+            now.epoch = ++e;
+            if (e == EPOCHS) {
+                now.epoch = e = 0;
+                for (std::int64_t j = 0; j < size; ++j)
+                    if (table[j].u != 0 || table[j].epoch != 0) renew(j);  // untouched memory stays so
+            }
+            epochs[e] = {1, 0};
         }
 
         void step(const Sample<Real>& row, double, bool positive, double h) {
             double ux = 0, start = 0;
+            renew(row);
             for (std::int64_t p = 0; p < row.k; ++p) {
                 ux += double(table[row.at[p]].u) * row.x[p];
                 if (row.at[p] < started) start += row.x[p];
@@ -110,12 +138,15 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
             count();
             // Ahead of a step that may leave sigma too small, so that u never holds more than the radius.
             const double longest = norm() + std::fabs(gamma * c) * std::sqrt(row.xx);
-            if (now.sigma * solam.r < LEAST * longest) rescale(longest > solam.r ? longest / solam.r : 1);
+            if (now.sigma * solam.r < LEAST * longest) {
+                rescale(longest > solam.r ? longest / solam.r : 1);
+                renew(row);
+            }
             const double by = -gamma * c / now.sigma;
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
                 const double before = at.u;
-                put(at, row.at[p], static_cast<Real>(before + by * row.x[p]));
+                put(row.at[p], before, static_cast<Real>(before + by * row.x[p]));
                 at.past = static_cast<Real>(at.past + now.sigmas * (at.u - before));
             }
             const double length = norm();

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from rarestream import Model, Solam
+from rarestream import Model, ModelFileError, Solam, modelfile
 from rarestream.learners import TALLY
+from tests.learners.textbook import textbook
 from tests.strategies import block_of, random_block
 
 
@@ -16,11 +17,17 @@ def numbers(model: Model) -> dict[str, float]:
     return dict(zip(Solam.numbers, model._state.tally[len(TALLY) :], strict=True))
 
 
+def current(model: Model) -> np.ndarray:
+    """u of every coordinate in the terms of this epoch."""
+    u, _, epoch = model._state.table.T.astype(np.float64)
+    return u * model._state.more["epochs"][epoch.astype(int), 0]
+
+
 def iterate(model: Model) -> np.ndarray:
     """The current weights, of which the model is the mean."""
     now, w = numbers(model), np.zeros(model.n_features)
     w[: model.learner.expected_features] = now["kappa"]
-    return w + now["sigma"] * model._state.table[: model.n_features, 0]
+    return w + now["sigma"] * current(model)[: model.n_features]
 
 
 def test_four_rows_by_hand():
@@ -48,16 +55,16 @@ def test_four_rows_by_hand():
 @pytest.mark.parametrize("expected", [0, 5, 40])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_is_kept_up_is_what_it_stands_for(dtype, expected):
-    """Norm and sums follow the stored numbers exactly, through projections and rescalings."""
+    """Norm and sums follow the stored numbers exactly, through projections and epochs."""
     model = Model(Solam(learning_rate=20.0, radius=0.5, expected_features=expected), dtype=dtype, scale="max")
     model.learn(random_block(1000, 30, 5))
-    now, u = numbers(model), model._state.table[:, 0].astype(np.float64)
+    now, u = numbers(model), current(model)
+    assert now["epoch"] > 3
     assert np.isclose(now["uu"], u @ u, rtol=1e-12)
     assert np.isclose(now["u_start"], u[:expected].sum(), rtol=1e-10, atol=1e-12)
     w = np.full(max(expected, model.n_features), 0.0)
     w[: model.n_features] = iterate(model)
     assert np.linalg.norm(w) <= 0.5 * (1 + 1e-12)
-    assert now["sigma"] > 1 / 512  # it was rescaled
 
 
 def test_the_start_is_spread_over_the_expected_features():
@@ -86,3 +93,42 @@ def test_a_step_far_beyond_the_radius_ends_on_the_sphere():
     assert np.isclose(np.linalg.norm(iterate(model)), 1)
     assert abs(model._state.table).max() < 1e15
     assert np.isfinite(model._state.table).all()
+
+
+@pytest.mark.parametrize("scale", ["unit", "max"])
+def test_more_epochs_than_there_is_room_for_agree_with_the_textbook(scale):
+    learner, block = Solam(learning_rate=300.0, radius=0.01), random_block(700, 30, 5)
+    whole, parts = (Model(learner, dtype="float64", scale=scale) for _ in range(2))
+    scores, ended = whole.learn(block), []
+    for start in range(0, 700, 50):
+        parts = Model.from_bytes(parts.to_bytes())
+        parts.learn(block[start : start + 50])
+        ended.append(numbers(parts)["epoch"])
+    assert (np.diff(ended) < 0).any()  # it began again at 0
+    assert whole.to_bytes() == parts.to_bytes()
+    expected, weights, _, largest = textbook(learner, block, 30, scale)
+    if scale == "max":
+        weights = weights / largest
+    assert abs(scores - expected).max() <= 1e-9 * abs(expected).max()
+    assert abs(whole.coef - weights).max() <= 1e-9 * abs(weights).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("more.epochs", lambda epochs: epochs[:-1]),
+        ("more.epochs", lambda epochs: epochs.astype(np.float32)),
+        ("epoch", lambda epoch: epoch + 300),
+        ("epoch", lambda epoch: epoch + np.float32(0.5)),
+        ("tally", lambda tally: np.append(tally[:-1], 1000.0)),
+        ("tally", lambda tally: np.append(tally[:-1], 0.5)),
+    ],
+    ids=["too few", "wrong type", "none such", "between two", "beyond the last", "half of one"],
+)
+def test_a_file_whose_epochs_are_wrong_is_refused(name, wrong):
+    model = Model(Solam(learning_rate=100.0, radius=0.1))
+    model.learn(random_block(50, 12, 4))
+    header, arrays = model._parts("resumable")
+    arrays[name] = wrong(arrays[name])
+    with pytest.raises(ModelFileError, match="epoch"):
+        Model.from_bytes(modelfile.to_bytes(header, arrays))

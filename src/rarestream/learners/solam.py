@@ -26,8 +26,9 @@ A row writes only its own coordinates. Projection and start are two factors,
 
     sum gamma_i sigma_i u_i = G u - past,    past <- past + G (change of u).
 
-Once sigma is too small for the digits of u, every coordinate is written once: u <- sigma u,
-past <- past - G u, sigma = 1, G = 0.
+When sigma gets too small for the digits of u, an epoch ends: sigma = 1, G = 0, and for every
+coordinate u <- sigma u, past <- past - G u. This is done when a row meets the coordinate, by
+the epoch in which it was written; when 256 epochs have ended, for all that are left.
 
 The start: [1] leaves it open. By default all is zero, and swapping the classes negates the
 model. With D = `expected_features` it is that of [2]: w = r / sqrt(D) on the first D
@@ -48,11 +49,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from numpy.typing import DTypeLike
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from rarestream.learners.base import TALLY, About, Learner, State, positive, register, whole
+
+EPOCHS = 256  # as many as native/learners/solam.hpp has
 
 
 @register("solam")
@@ -72,8 +76,8 @@ class Solam(Learner):
         returns="mean of the iterates",
         paper="Ying, Wen, Lyu 2016, Algorithm 1",
     )
-    columns: ClassVar[Mapping[str, int]] = {"u": 1, "past": 1}
-    numbers = ("a", "b", "alpha", "sigma", "kappa", "uu", "u_start", "gammas", "sigmas", "kappas")
+    columns: ClassVar[Mapping[str, int]] = {"u": 1, "past": 1, "epoch": 1}
+    numbers = ("a", "b", "alpha", "sigma", "kappa", "uu", "u_start", "gammas", "sigmas", "kappas", "epoch")
 
     @property
     def name(self) -> str:
@@ -94,6 +98,24 @@ class Solam(Learner):
             r = self.radius
             state.tally[[a, b, alpha]] = r, r, 2 * r
             state.tally[kappa] = r / math.sqrt(self.expected_features)
+        return state
+
+    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+        """Of every epoch: what u has been multiplied by since, and what G was in all, in its own measure."""
+        epochs = np.zeros((EPOCHS, 2))
+        epochs[0, 0] = 1
+        return {"epochs": epochs}
+
+    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
+        return {"epochs": state.more["epochs"][: int(state.tally[-1]) + 1]}
+
+    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
+        epochs, epoch = kept["epochs"], state.tally[-1]
+        if epoch not in range(EPOCHS) or epochs.dtype != np.float64 or epochs.shape != (int(epoch) + 1, 2):
+            raise ValueError("array 'epochs' must have two numbers for every epoch")
+        if not np.isin(state.table[:, 2], np.arange(epoch + 1)).all():
+            raise ValueError("array 'epoch' has entries that are no epoch")
+        state.more["epochs"][: len(epochs)] = epochs
         return state
 
     def check(self, state: State) -> None:
