@@ -30,7 +30,8 @@ struct Sample {
     const std::int32_t* at;
     const Real* x;
     std::int64_t k;
-    double xx;  // <x, x>
+    double xx;    // <x, x>
+    Real* spare;  // as long as the row, for the step's own use
 };
 
 // The numbers of a state as a struct of doubles: its Tally, or what the learner keeps after it.
@@ -87,7 +88,7 @@ std::int64_t learn_rows(Run& run, const State<Real>& state, Rows rows, Scale sca
         const V u = V::all(static_cast<Real>(dot.u));
         for (std::int64_t p = 0; p < row.k; p += LANES) store(scratch.x + p, u * load(scratch.x + p));
         run.tally.count(s, positive, h);
-        run.step({row.at, scratch.x, row.k, xx}, s, positive, h);
+        run.step({row.at, scratch.x, row.k, xx, scratch.z}, s, positive, h);
     }
     return rows.size;
 }

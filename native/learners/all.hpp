@@ -4,11 +4,13 @@
 #include "adagrad.hpp"
 #include "adaoam.hpp"
 #include "dual_averaging.hpp"
+#include "fsauc.hpp"
 #include "ftrl_auc.hpp"
 #include "ftrl_proximal.hpp"
 #include "oam.hpp"
 #include "opauc.hpp"
 #include "rda.hpp"
+#include "solam.hpp"
 #include "spam.hpp"
 #include "spauc.hpp"
 
@@ -16,6 +18,7 @@
     X(AdaGrad)                 \
     X(AdaOam)                  \
     X(DualAveraging)           \
+    X(Fsauc)                   \
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \
     X(FtrlProximal)            \
@@ -23,6 +26,7 @@
     X(Opauc)                   \
     X(OpaucExact)              \
     X(Rda)                     \
+    X(Solam)                   \
     X(Spam)                    \
     X(SpamFull)                \
     X(SpamFullL1)              \

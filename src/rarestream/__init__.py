@@ -28,11 +28,13 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
     from rarestream.learners.adagrad import AdaGrad as AdaGrad
     from rarestream.learners.adaoam import AdaOam as AdaOam
     from rarestream.learners.dual_averaging import DualAveraging as DualAveraging
+    from rarestream.learners.fsauc import Fsauc as Fsauc
     from rarestream.learners.ftrl_auc import FtrlAuc as FtrlAuc
     from rarestream.learners.ftrl_proximal import FtrlProximal as FtrlProximal
     from rarestream.learners.oam import Oam as Oam
     from rarestream.learners.opauc import Opauc as Opauc
     from rarestream.learners.rda import Rda as Rda
+    from rarestream.learners.solam import Solam as Solam
     from rarestream.learners.spam import Spam as Spam
     from rarestream.learners.spauc import Spauc as Spauc
     from rarestream.metrics import Estimate as Estimate

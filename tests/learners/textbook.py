@@ -18,12 +18,14 @@ from rarestream import (
     AdaOam,
     Block,
     DualAveraging,
+    Fsauc,
     FtrlAuc,
     FtrlProximal,
     Learner,
     Oam,
     Opauc,
     Rda,
+    Solam,
     Spam,
     Spauc,
 )
@@ -434,6 +436,113 @@ def adaoam(learner: AdaOam, rows: Rows):
         v = v + h * g**2
         w = w - h * learner.learning_rate * g / (learner.epsilon + np.sqrt(v))
     return np.array(scores), w, 0.0
+
+
+@twin(
+    Solam,
+    {"learning_rate": 0.5, "radius": 0.2},
+    {"learning_rate": 100.0, "radius": 0.1},
+    {"radius": 50.0, "expected_features": 5},
+    {"radius": 0.5, "expected_features": 12},
+    swaps=lambda learner: learner.expected_features == 0,
+    waits=lambda learner: learner.expected_features == 0,
+)
+def solam(learner: Solam, rows: Rows):
+    d, r = rows.dense.shape[1], learner.radius
+    start, learned, a, b, alpha = np.zeros(d), np.zeros(d), 0.0, 0.0, 0.0  # w = start + learned
+    if learner.expected_features:
+        start[: learner.expected_features] = r / math.sqrt(learner.expected_features)
+        a, b, alpha = r, r, 2 * r
+    start_sum, learned_sum, gamma_sum, means, scores = np.zeros(d), np.zeros(d), 0.0, Means(), []
+
+    def weights():
+        return (start_sum + learned_sum) / gamma_sum if gamma_sum > 0 else np.zeros(d)
+
+    for x, y, h, shrink in rows:
+        scores.append(weights() @ x)
+        if h == 0:
+            continue
+        learned, learned_sum = learned * shrink, learned_sum * shrink
+        p = means.count(scores[-1], y, h)
+        s, gamma = (start + learned) @ x, h * learner.learning_rate / math.sqrt(means.n[1] + means.n[-1])
+        start_sum, learned_sum = start_sum + gamma * start, learned_sum + gamma * learned
+        gamma_sum += gamma
+        if y == 1:
+            g = 2 * (1 - p) * (s - a - 1 - alpha) * x
+            a, alpha = a + gamma * 2 * (1 - p) * (s - a), alpha - gamma * 2 * (1 - p) * (s + p * alpha)
+        else:
+            g = 2 * p * (s - b + 1 + alpha) * x
+            b, alpha = b + gamma * 2 * p * (s - b), alpha + gamma * 2 * p * (s - (1 - p) * alpha)
+        learned = learned - gamma * g
+        norm = np.linalg.norm(start + learned)
+        if norm > r:
+            start, learned = start * r / norm, learned * r / norm
+        a, b, alpha = np.clip(a, -r, r), np.clip(b, -r, r), np.clip(alpha, -2 * r, 2 * r)
+    return np.array(scores), weights(), 0.0
+
+
+def on_the_l1_ball(w: np.ndarray, r: float) -> np.ndarray:
+    if abs(w).sum() <= r:
+        return w
+    largest = np.sort(abs(w))[::-1]
+    thresholds = (np.cumsum(largest) - r) / np.arange(1, len(w) + 1)
+    return soft(w, thresholds[largest > thresholds][-1])
+
+
+@twin(
+    Fsauc,
+    {"radius": 0.7, "expected_rows": 44},
+    {"radius": 2.0, "learning_rate": 0.3},
+    {"radius": 1.5, "learning_rate": 20.0, "expected_rows": 44},
+    steps_in_the_row=lambda learner: learner.radius > 100,
+)
+def fsauc(learner: Fsauc, rows: Rows):
+    d, r, n = rows.dense.shape[1], learner.radius, learner.expected_rows
+    m = math.floor(0.5 * math.log2(2 * n / math.log2(n))) - 1
+    n0, L = n // m, math.log(12 / 0.1)
+    K = 2 + math.sqrt(2 * L)
+    R, beta, eta = 2 * math.sqrt(3) * r, 9.0, learner.learning_rate
+    D = 2 * math.sqrt(2) * R
+    v_1, alpha_1 = np.zeros(d + 2), 0.0  # w, a, b
+    v, alpha, v_sum, h_sum, stage, stage_rows = v_1, alpha_1, np.zeros(d + 2), 0.0, 0, 0
+    means, sums, scores = Means(), {1: np.zeros(d), -1: np.zeros(d)}, []
+
+    def weights():
+        return v_sum[:d] / h_sum if h_sum > 0 else v_1[:d]
+
+    for x, y, h, shrink in rows:
+        scores.append(weights() @ x)
+        if h == 0:
+            continue
+        shrink = np.append(shrink, [1, 1])
+        v, v_1, v_sum = v * shrink, v_1 * shrink, v_sum * shrink
+        sums = {c: sums[c] * shrink[:d] + (h * x if c == y else 0) for c in sums}
+        p = means.count(scores[-1], y, h)
+        s, a, b = v[:d] @ x, v[d], v[d + 1]
+        if y == 1:
+            g = np.append((1 - p) * (s - a - 1 - alpha) * x, [-(1 - p) * (s - a), 0])
+            g_alpha = -(1 - p) * (s + p * alpha)
+        else:
+            g = np.append(p * (s - b + 1 + alpha) * x, [0, -p * (s - b)])
+            g_alpha = p * (s - (1 - p) * alpha)
+        v, alpha = v - h * eta * g, np.clip(alpha + h * eta * g_alpha, -2 * r, 2 * r)
+        v = np.append(on_the_l1_ball(v[:d], r), np.clip(v[d:], -r, r))
+        away = np.linalg.norm(v - v_1)
+        if away > R:
+            v = v_1 + (v - v_1) * R / away
+        alpha = alpha_1 + np.clip(alpha - alpha_1, -D, D)
+        v_sum, h_sum, stage_rows = v_sum + h * v, h_sum + h, stage_rows + 1
+        if stage_rows == n0 and stage < m:
+            stage, stage_rows = stage + 1, 0
+            v = v_1 = v_sum / h_sum
+            xbar = {c: sums[c] / max(means.n[c], 1e-300) for c in sums}
+            alpha = alpha_1 = v_1[:d] @ (xbar[-1] - xbar[1])
+            v_sum, h_sum, q, R = np.zeros(d + 2), 0.0, min(p, 1 - p), R / 2
+            few, rare = q * n0 - math.sqrt(2 * n0 * L), q - math.sqrt(2 * L / n0)
+            D = 2 * math.sqrt(2) * R + 12 * math.sqrt(2) * K * r / math.sqrt(few) if few > 0 else 1e7
+            faster = 9 + 288 * K**2 / rare if rare > 0 else 1e7
+            eta, beta = min(math.sqrt(faster / beta) * eta / 2, eta), faster
+    return np.array(scores), weights(), 0.0
 
 
 def textbook(learner: Learner, block: Block, d: int, scale: str = "unit"):

@@ -172,6 +172,11 @@ class Learner(ABC):
         tally = np.zeros(len(TALLY) + len(self.numbers))
         return State(table, tally, np.zeros(slots, np.float32) if largest else None, self.more(slots, dtype))
 
+    @property
+    def features(self) -> int:
+        """How many features have a weight before any row shows them."""
+        return 0
+
     def columns_of(self, numbers: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The columns of a table by name, of the table's numbers column by column."""
         found, first = {}, 0
