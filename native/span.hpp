@@ -1,5 +1,5 @@
-// Weights that a row moves everywhere, in O(k): methods that step along class means change every coordinate, but only in
-// a few directions that are sums of rows.
+// Weights that a row moves everywhere, in O(k): methods that step along class means change every coordinate, but only
+// in a few directions that are sums of rows.
 //
 //     w = sigma (u + M alpha)
 //
@@ -7,9 +7,9 @@
 //
 //     M'w = sigma (q + G alpha)
 //
-// needs no pass over the coordinates. A row costs O(k m + m^2): it adds x r' to M while w stays (u gives way), moves w by
-// a multiple of x (in u), by a multiple of a column of M (in alpha), by a factor (in sigma). q and G take the differences
-// of the numbers as stored, after rounding, so they remain the products of what stands in the table.
+// needs no pass over the coordinates. A row costs O(k m + m^2): it adds x r' to M while w stays (u gives way), moves w
+// by a multiple of x (in u), by a multiple of a column of M (in alpha), by a factor (in sigma). q and G take the
+// differences of the numbers as stored, after rounding, so they remain the products of what stands in the table.
 //
 // u and M alpha grow while w, their sum, does not: so u is kept in two parts, of 48 bits together in float32.
 //

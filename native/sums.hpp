@@ -1,6 +1,6 @@
-// Sums of very many rows in float32. Rounded to the nearest, the sum of a million numbers of one size is off by percents,
-// as every addition errs to the same side, and in the end it stands still. Rounded up or down by chance, in proportion to
-// what is left over, it errs by a part in ten thousand after ten million rows.
+// Sums of very many rows in float32. Rounded to the nearest, the sum of a million numbers of one size is off by
+// percents, as every addition errs to the same side, and in the end it stands still. Rounded up or down by chance, in
+// proportion to what is left over, it errs by a part in ten thousand after ten million rows.
 #pragma once
 
 #include <cstdint>

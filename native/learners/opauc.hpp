@@ -26,7 +26,8 @@ struct Opauc {
         static bool fits(const Opauc& learner, const State<Real>& state) {
             const int m = 2 * width(learner);
             return Span<Real, 0>::fits(state, m) && state.numbers * sizeof(double) == sizeof(Tally) &&
-                   state.arrays == 2 && state.more[0].shape[0] == Span<Real, 0>::numbers(m) && state.more[1].shape[0] == m - 2;
+                   state.arrays == 2 && state.more[0].shape[0] == Span<Real, 0>::numbers(m) &&
+                   state.more[1].shape[0] == m - 2;
         }
 
         Run(const Opauc& learner, const State<Real>& state)
@@ -101,8 +102,8 @@ struct OpaucExact {
         }
 
         Run(const OpaucExact& learner, const State<Real>& state)
-            : eta(learner.eta), lam(learner.lam), tally(tally_of(state)), weights(state, numbers_of<Numbers>(state).all),
-              pairs(state.more[0], state.size) {}
+            : eta(learner.eta), lam(learner.lam), tally(tally_of(state)),
+              weights(state, numbers_of<Numbers>(state).all), pairs(state.more[0], state.size) {}
 
         double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
         double mean(bool positive) const { return weights.product(positive) / rows(positive); }
