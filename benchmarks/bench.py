@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import contests
+import learners
 import machine
 import peers
 import small
@@ -27,7 +28,7 @@ import table
 from shapes import SHAPES, make
 
 PEERS = ("sklearn", "vw", "river")
-PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "starting", "memory")
+PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "starting", "memory", "learners")
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -50,7 +51,7 @@ def main() -> None:
     print(f"{'full' if given.full else 'quick (--full for all of it)'}: smallest of {rounds} rounds")
     print(json.dumps(about["machine"]), json.dumps(about["versions"]), about["commit"], sep="\n", flush=True)
     results: dict[str, Any] = {}
-    for name in names:
+    for name in names if parts & {"learn", "accuracy", "text"} else []:
         shape = SHAPES[name]
         data = make(shape, 1.0 if given.full else 0.5)
         train = data.train
@@ -80,6 +81,9 @@ def main() -> None:
         megabytes = given.megabytes or (2000 if given.full else 200)
         say(start, f"memory on a file of {megabytes} MB")
         results["memory"] = small.memory(megabytes, chosen)
+    if "learners" in parts:
+        say(start, "every learner")
+        results["learners"] = learners.measure(3)
     if "learn" in results:
         table.print_learn(results["learn"])
     if "text" in results:
@@ -87,6 +91,8 @@ def main() -> None:
     if "accuracy" in results:
         table.print_accuracy(results["accuracy"])
     table.print_small(results)
+    if "learners" in results:
+        learners.show(results["learners"])
     verdicts = table.print_bars(table.bars(results))
     now = datetime.now().astimezone()
     target = given.json or RESULTS / f"{now:%Y-%m-%d}.json"

@@ -11,11 +11,12 @@ import numpy as np
 
 import machine
 import peers
-from rarestream import Block, Model, auc, learner_names, read
+from rarestream import Block, Model, auc, read
 from shapes import Data
 from timing import Contestant, Cost, command, interleaved, rarestream_command, timed, touch
 
 OURS = "dual-auc"  # the default learner: the bars are held against it
+OTHERS = ("dual-logistic", "ftrl-auc", "ftrl-proximal")  # the fast ones; all of them: learners.py
 SKLEARN = "sklearn load + fit l1"
 LIMIT = "limit: random read-modify-write"
 
@@ -25,7 +26,7 @@ def in_memory(data: Data, rounds: int, chosen: set[str]) -> dict[str, float]:
     train, d = data.train, data.shape.d
     assert train.labels is not None
     labels = train.labels
-    contestants: dict[str, Contestant] = {name: _learn(name, train) for name in [OURS, *_others()]}
+    contestants: dict[str, Contestant] = {name: _learn(name, train) for name in [OURS, *OTHERS]}
     contestants[f"{OURS}, float64"] = _learn(OURS, train, dtype="float64")
     model = Model(OURS)
     model.learn(train)
@@ -55,10 +56,6 @@ def in_memory(data: Data, rounds: int, chosen: set[str]) -> dict[str, float]:
     found = {name: cost.cpu / train.nonzeros * 1e9 for name, cost in best.items()}
     found[LIMIT] = min(found.pop(f"{LIMIT} {ahead}") for ahead in machine.AHEAD)
     return found
-
-
-def _others() -> list[str]:
-    return [name for name in learner_names() if name != OURS]
 
 
 def _learn(name: str, block: Block, dtype: str = "float32") -> Contestant:
@@ -133,7 +130,7 @@ def accuracy(data: Data, chosen: set[str]) -> dict[str, float]:
     train, test, d = data.train, data.test, data.shape.d
     assert train.labels is not None and test.labels is not None
     found = {}
-    for name in [OURS, *_others()]:
+    for name in [OURS, *OTHERS]:
         model = Model(name)
         model.learn(train)
         found[name] = auc(test.labels, model.score(test))

@@ -65,10 +65,10 @@ class Data:
 def make(shape: Shape, fraction: float = 1.0) -> Data:
     """The shape's rows, in memory and as text files; a fifth more rows to test on."""
     n = int(shape.n * fraction)
-    rows = _rows(shape, n + n // 5)
+    everything = rows(shape, n + n // 5)
     machine.CACHE.mkdir(parents=True, exist_ok=True)
     stem = machine.CACHE / f"{shape.name}-{n}-{SEED}"
-    data = Data(shape, rows[:n], rows[n:], stem.with_suffix(".svm"), stem.with_suffix(".vw"))
+    data = Data(shape, everything[:n], everything[n:], stem.with_suffix(".svm"), stem.with_suffix(".vw"))
     for path in (data.svmlight, data.vw):
         if not path.exists():
             aside = path.with_name(path.name + ".part")
@@ -77,7 +77,8 @@ def make(shape: Shape, fraction: float = 1.0) -> Data:
     return data
 
 
-def _rows(shape: Shape, n: int) -> Block:
+def rows(shape: Shape, n: int) -> Block:
+    """So many rows of the shape, in memory."""
     generator = np.random.default_rng(SEED)
     indptr, indices = (_clicks if shape.fields else _text)(shape, n, generator)
     sizes = np.diff(indptr)

@@ -33,9 +33,9 @@ def one_row(rounds: int, chosen: set[str]) -> dict[str, dict[int, float]]:
     found: dict[str, dict[int, float]] = {}
     contestants = {}
     for d in WIDTHS:
-        rows = _lonely_rows(d, 4000, pool=2000)
+        rows = lonely_rows(d, 4000, pool=2000)
         contestants["Model.learn_one", d] = _learn_one(rows, d)
-        contestants[COLD, d] = _learn_one(_lonely_rows(d, 4000, pool=d), d)
+        contestants[COLD, d] = _learn_one(lonely_rows(d, 4000, pool=d), d)
         try:
             from rarestream.sklearn import DualAveragingClassifier
         except ImportError:
@@ -59,7 +59,7 @@ def one_row(rounds: int, chosen: set[str]) -> dict[str, dict[int, float]]:
 Lonely = list[tuple[Any, Any, int]]
 
 
-def _lonely_rows(d: int, count: int, pool: int) -> Lonely:
+def lonely_rows(d: int, count: int, pool: int) -> Lonely:
     """Rows whose features are drawn from so many, spread over all d: what the processor's caches hold is the same."""
     generator = np.random.default_rng(d)
     rows = []
@@ -71,7 +71,7 @@ def _lonely_rows(d: int, count: int, pool: int) -> Lonely:
 
 def _learn_one(rows: Lonely, d: int) -> Callable[[], float]:
     model = Model("dual-auc", n_features=d)
-    return lambda: _microseconds(lambda: [model.learn_one(*row) for row in rows], len(rows))
+    return lambda: microseconds(lambda: [model.learn_one(*row) for row in rows], len(rows))
 
 
 def _partial_fit(make_model: Callable[[], Any], rows: Lonely, d: int) -> Callable[[], float]:
@@ -83,10 +83,10 @@ def _partial_fit(make_model: Callable[[], Any], rows: Lonely, d: int) -> Callabl
         given.append((X, np.array([label])))
     model = make_model()
     model.partial_fit(*given[0], classes=np.array([-1, 1]))
-    return lambda: _microseconds(lambda: [model.partial_fit(X, y) for X, y in given], len(given))
+    return lambda: microseconds(lambda: [model.partial_fit(X, y) for X, y in given], len(given))
 
 
-def _microseconds(action: Callable[[], Any], count: int) -> float:
+def microseconds(action: Callable[[], Any], count: int) -> float:
     start = time.process_time()
     action()
     return (time.process_time() - start) / count * 1e6

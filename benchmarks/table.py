@@ -58,6 +58,15 @@ def bars(results: Results) -> list[Bar]:
         if not name.startswith("SGD") and name != COLD:
             growth = widths[10**7] / widths[10**4]
             found.append(Bar(f"{name}, d = 10^7 vs 10^4", 1.5, 1.05, growth, "x slower", False))
+    for line in results.get("learners", []):
+        if line["must"]:
+            what = f"a pass of {line['learner']} vs the authors' C"
+            found.append(Bar(what, line["must"], line["must"], line["published"] / line["seconds"], "x faster", True))
+    for line in results.get("learners", []):
+        if line["one row"]:
+            near, far = line["one row"].values()
+            what = f"one row, {line['learner']}, d = 10^6 vs 10^4"
+            found.append(Bar(what, 2, 1.2, far / near, "x slower", False))
     starting = results.get("starting", {})
     for name in IMPORTS:
         spent = starting.get(name)

@@ -5,7 +5,7 @@
 //         static bool fits(const Learner&, const State<Real>&);       // columns, numbers and arrays are those it expects
 //         Run(const Learner&, const State<Real>&);
 //         Real weight(std::int32_t j) const;                          // of a row as the model scales it
-//         double reach(double s) const;                               // no step moves a weight by more, for |x| = 1
+//         double reach(double s) const;                               // no step moves a weight by more, for |x| <= 1
 //         void shrink(std::int32_t j, Real by);                       // x_j of all rows so far is worth `by` of what it was
 //         void step(const Sample<Real>&, double s, bool positive, double h);
 //         Tally& tally;                                               // has counted the row when `step` is called
@@ -76,7 +76,7 @@ std::int64_t learn_rows(Run& run, const State<Real>& state, Rows rows, Scale sca
         const double s = scores[i] = dot.score(), xx = dot.xx * (dot.u * dot.u);
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
-        if (!((1 + std::sqrt(xx) * run.reach(s)) * (h > 1 ? h : 1) < BOUND<Real>)) return i;
+        if (!(std::sqrt(xx < 1 ? 1 : xx) * run.reach(s) * (h > 1 ? h : 1) < BOUND<Real>)) return i;
         const bool positive = rows.labels[i] > 0;
         if (row.grew) {
             for (std::int64_t p = 0; p < row.k; ++p) {

@@ -26,12 +26,17 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
     from rarestream.learners import learner_names as learner_names
     from rarestream.learners import make_learner as make_learner
     from rarestream.learners.adagrad import AdaGrad as AdaGrad
+    from rarestream.learners.adaoam import AdaOam as AdaOam
     from rarestream.learners.dual_averaging import DualAveraging as DualAveraging
     from rarestream.learners.fsauc import Fsauc as Fsauc
     from rarestream.learners.ftrl_auc import FtrlAuc as FtrlAuc
     from rarestream.learners.ftrl_proximal import FtrlProximal as FtrlProximal
+    from rarestream.learners.oam import Oam as Oam
+    from rarestream.learners.opauc import Opauc as Opauc
     from rarestream.learners.rda import Rda as Rda
     from rarestream.learners.solam import Solam as Solam
+    from rarestream.learners.spam import Spam as Spam
+    from rarestream.learners.spauc import Spauc as Spauc
     from rarestream.metrics import Estimate as Estimate
     from rarestream.metrics import StreamingAuc as StreamingAuc
     from rarestream.metrics import WindowedAuc as WindowedAuc

@@ -13,7 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from rarestream import AdaGrad, Block, DualAveraging, Fsauc, FtrlAuc, FtrlProximal, Learner, Rda, Solam
+from rarestream import (
+    AdaGrad,
+    AdaOam,
+    Block,
+    DualAveraging,
+    Fsauc,
+    FtrlAuc,
+    FtrlProximal,
+    Learner,
+    Oam,
+    Opauc,
+    Rda,
+    Solam,
+    Spam,
+    Spauc,
+)
 
 Promise = bool | Callable[[Any], bool]
 
@@ -223,6 +238,204 @@ def adagrad(learner: AdaGrad, rows: Rows):
         z, v = z * shrink + h * c * x, v * shrink**2 + h * (c * x) ** 2
         z0, v0, t = z0 + h * c, v0 + h * c**2, t + h
     return np.array(scores), weights(), intercept()
+
+
+@twin(Spauc, {"mu": 1.0}, {"l1": 0.01}, {"mu": 0.3, "l1": 0.1}, steps_in_the_row=lambda learner: learner.l1 == 0)
+def spauc(learner: Spauc, rows: Rows):
+    w, total, n, scores = np.zeros(rows.dense.shape[1]), {1: 0.0, -1: 0.0}, {1: 0.0, -1: 0.0}, []
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w = w * shrink
+        total = {c: total[c] * shrink for c in total}
+        total[y] = total[y] + h * x
+        n[y] += h
+        if n[-y] == 0:
+            continue
+        t, mean = n[1] + n[-1], {c: total[c] / n[c] for c in total}
+        p, a, b = n[1] / t, w @ mean[1], w @ mean[-1]
+        c = 2 * (1 - p) * (s - a) if y == 1 else 2 * p * (s - b)
+        g = c * (x - mean[y]) - 2 * p * (1 - p) * (1 + b - a) * (mean[1] - mean[-1])
+        eta = h * 2 / (learner.mu * max(t - 1, 0) + 1)
+        w = soft(w - eta * g, eta * learner.l1)
+    return np.array(scores), w, 0.0
+
+
+def splitmix64(seed: int, count: int) -> int:
+    """Steele, Lea, Flood 2014: the number after `count` steps from `seed`."""
+    z = (seed + count * 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def signs(seed: int, t: float, rank: int) -> np.ndarray:
+    """Of the row that makes the count t: the bits of words made from the seed and t."""
+    start = splitmix64(seed, int(np.float64(t).view(np.uint64)))
+    words = [splitmix64(start, i // 64 + 1) for i in range(rank)]
+    return np.array([1.0 if word >> i % 64 & 1 else -1.0 for i, word in enumerate(words)])
+
+
+@twin(
+    Opauc,
+    {"rank": 3, "l2": 0.1, "seed": 9},
+    {"rank": 70, "learning_rate": 0.02},
+    {"rank": 0, "l2": 0.1},
+    steps_in_the_row=lambda learner: learner.rank > 0,
+)
+def opauc(learner: Opauc, rows: Rows):
+    d, rank = rows.dense.shape[1], learner.rank
+    w, n, scores = np.zeros(d), {1: 0.0, -1: 0.0}, []
+    total, square = {c: np.zeros(d) for c in n}, {c: np.zeros((d, d)) for c in n}
+    sketch, drawn = {c: np.zeros((d, rank)) for c in n}, {c: np.zeros(rank) for c in n}
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w = w * shrink
+        for c in n:
+            total[c] *= shrink
+            square[c] *= np.outer(shrink, shrink)
+            sketch[c] *= shrink[:, None]
+        n[y] += h
+        total[y] += h * x
+        square[y] += h * np.outer(x, x)
+        if rank:
+            r = math.sqrt(h / rank) * signs(learner.seed, n[1] + n[-1], rank)
+            sketch[y] += np.outer(x, r)
+            drawn[y] += r
+        if n[-y] == 0:
+            continue
+        m = total[-y] / n[-y]
+        Z = sketch[-y] - np.outer(m, drawn[-y])
+        C = Z @ Z.T / n[-y] if rank else square[-y] / n[-y] - np.outer(m, m)
+        eta = h * learner.learning_rate
+        w = (w + eta * ((y - (s - w @ m)) * (x - m) - C @ w)) / (1 + eta * learner.l2)
+    return np.array(scores), w, 0.0
+
+
+def spam_gradient(
+    form: str, x: np.ndarray, y: int, w: np.ndarray, p: float, pos: np.ndarray, neg: np.ndarray, s: float
+):
+    """Of SPAM, with the share of positives and the mean rows of both classes."""
+    a, b = w @ pos, w @ neg
+    g = 2 * (1 - p) * (s - b - 1) * x if y == 1 else 2 * p * (s - a + 1) * x
+    if form == "full":
+        g = g + (2 * (1 - p) * (a * pos - s * neg) if y == 1 else 2 * p * (b * neg - s * pos))
+        g = g - 2 * p * (1 - p) * (b - a) * (neg - pos)
+    return g
+
+
+@twin(
+    Spam,
+    {"learning_rate": 0.3, "l2": 2.0},
+    {"penalty": "l1", "l1": 0.02},
+    {"penalty": "l1", "l1": 0.3},
+    {"penalty": "elasticnet", "learning_rate": 0.3, "l1": 0.02, "l2": 2.0},
+    {"gradient": "full", "learning_rate": 0.3, "l2": 2.0},
+    {"gradient": "full", "penalty": "l1", "l1": 0.02},
+    {"gradient": "full", "penalty": "elasticnet", "learning_rate": 0.3, "l1": 0.02, "l2": 2.0},
+    steps_in_the_row=lambda learner: learner.penalty == "l2",
+)
+def spam(learner: Spam, rows: Rows):
+    d = rows.dense.shape[1]
+    w, n, sums, scores = np.zeros(d), {1: 0.0, -1: 0.0}, {1: np.zeros(d), -1: np.zeros(d)}, []
+    l1 = 0 if learner.penalty == "l2" else learner.l1
+    l2 = 0 if learner.penalty == "l1" else learner.l2
+    for x, y, h, shrink in rows:
+        s = w @ x
+        scores.append(s)
+        if h == 0:
+            continue
+        w, sums = w * shrink, {c: sums[c] * shrink for c in sums}
+        n[y] += h
+        sums[y] = sums[y] + h * x
+        if n[-y] == 0:
+            continue
+        t = n[1] + n[-1]
+        eta = h * learner.learning_rate / math.sqrt(t)
+        g = spam_gradient(learner.gradient, x, y, w, n[1] / t, sums[1] / n[1], sums[-1] / n[-1], s)
+        w = soft(w - eta * g, eta * l1) / (1 + eta * l2)
+    return np.array(scores), w, 0.0
+
+
+# The gradient's rate is no simple fraction: rounding would decide whether a pair exactly at the margin is missed.
+@twin(
+    Oam,
+    {"buffer": 3, "learning_rate": 0.8, "seed": 7},
+    {"update": "gradient", "learning_rate": 0.0371},
+    {"update": "gradient", "learning_rate": 0.0371, "buffer": 2},
+    steps_in_the_row=False,
+)
+def oam(learner: Oam, rows: Rows):
+    w = np.zeros(rows.dense.shape[1])
+    kept: dict[int, list[np.ndarray]] = {1: [], -1: []}
+    n, scores = {1: 0, -1: 0}, []
+    for x, y, h, shrink in rows:
+        scores.append(w @ x)
+        if h == 0:
+            continue
+        w = w * shrink
+        kept = {label: [z * shrink for z in some] for label, some in kept.items()}
+        longest = h * learner.learning_rate * max(1, n[-y] / learner.buffer) / 2
+        if learner.update == "sequential":
+            for z in kept[-y]:
+                loss, apart = max(0, 1 - y * (w @ (x - z))), (x - z) @ (x - z)
+                if apart > 0:
+                    w = w + min(longest, loss / apart) * y * (x - z)
+        else:
+            w = w + longest * y * sum([x - z for z in kept[-y] if y * (w @ (x - z)) < 1], np.zeros_like(w))
+        n[y] += 1
+        if n[y] <= learner.buffer:
+            kept[y].append(x)
+        else:
+            place = splitmix64(learner.seed, n[1] + n[-1]) % n[y]
+            if place < learner.buffer:
+                kept[y][place] = x
+    return np.array(scores), w, 0.0
+
+
+@twin(
+    AdaOam,
+    {"rank": 3, "l2": 0.1, "seed": 9},
+    {"rank": 70, "epsilon": 1.0, "learning_rate": 0.5},
+    {"rank": 0, "l2": 0.1},
+    steps_in_the_row=False,
+)
+def adaoam(learner: AdaOam, rows: Rows):
+    d, rank = rows.dense.shape[1], learner.rank
+    w, v, n, scores = np.zeros(d), np.zeros(d), {1: 0.0, -1: 0.0}, []
+    total, square = {c: np.zeros(d) for c in n}, {c: np.zeros((d, d)) for c in n}
+    sketch, drawn = {c: np.zeros((d, rank)) for c in n}, {c: np.zeros(rank) for c in n}
+    for x, y, h, shrink in rows:
+        scores.append(w @ x)
+        if h == 0:
+            continue
+        w = w * shrink * (learner.epsilon + np.sqrt(v)) / (learner.epsilon + shrink * np.sqrt(v))
+        v = v * shrink**2
+        for c in n:
+            total[c] *= shrink
+            square[c] *= np.outer(shrink, shrink)
+            sketch[c] *= shrink[:, None]
+        n[y] += h
+        total[y] += h * x
+        square[y] += h * np.outer(x, x)
+        if rank:
+            r = math.sqrt(h / rank) * signs(learner.seed, n[1] + n[-1], rank)
+            sketch[y] += np.outer(x, r)
+            drawn[y] += r
+        if n[-y] == 0:
+            continue
+        m = total[-y] / n[-y]
+        Z = sketch[-y] - np.outer(m, drawn[-y])
+        C = Z @ Z.T / n[-y] if rank else square[-y] / n[-y] - np.outer(m, m)
+        g = learner.l2 * w + (w @ (x - m) - y) * (x - m) + C @ w
+        v = v + h * g**2
+        w = w - h * learner.learning_rate * g / (learner.epsilon + np.sqrt(v))
+    return np.array(scores), w, 0.0
 
 
 @twin(

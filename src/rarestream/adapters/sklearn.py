@@ -8,6 +8,7 @@ costs what the row costs, whatever the number of features.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import numbers
 from dataclasses import dataclass
@@ -291,6 +292,7 @@ ATTRIBUTES = """
     """
 
 
+@functools.cache  # each class is one class, wherever it is asked for
 def classifiers() -> dict[str, type[StreamClassifier]]:
     """The classifier of every registered learner, by name."""
     return {f"{learner.__name__}Classifier": _classifier_of(learner) for learner in learner_classes()}

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -30,9 +30,9 @@ class State(NamedTuple):
     largest: NDArray[np.float32] | None  # |x| of a coordinate, of models with scale="max"
     more: Mapping[str, NDArray[Any]]  # what is neither per coordinate nor a single number
 
-    def grown(self, slots: int) -> State:
+    def grown(self, slots: int, stacked: bool = False) -> State:
         """The same state with room for more coordinates, all at zero."""
-        return self._replace(table=padded(self.table, slots), largest=padded(self.largest, slots))
+        return self._replace(table=padded(self.table, slots, stacked), largest=padded(self.largest, slots))
 
     @property
     def slots(self) -> int:
@@ -55,15 +55,14 @@ class Weights(NamedTuple):
 
 
 @overload
-def padded(array: NDArray[Any], slots: int) -> NDArray[Any]: ...
+def padded(array: NDArray[Any], slots: int, stacked: bool = False) -> NDArray[Any]: ...
 @overload
-def padded(array: None, slots: int) -> None: ...
-def padded(array: NDArray[Any] | None, slots: int) -> NDArray[Any] | None:
-    """The array with zeros after its last entry, and its numbers in the order they stand in memory."""
+def padded(array: None, slots: int, stacked: bool = False) -> None: ...
+def padded(array: NDArray[Any] | None, slots: int, stacked: bool = False) -> NDArray[Any] | None:
+    """The array with zeros after its last entry; `stacked`: column by column in memory."""
     if array is None:
         return None
-    order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
-    wider = np.zeros((slots, *array.shape[1:]), array.dtype, order)  # untouched pages cost no memory
+    wider = np.zeros((slots, *array.shape[1:]), array.dtype, "F" if stacked else "C")  # untouched pages cost no memory
     wider[: len(array)] = array
     return wider
 
@@ -78,10 +77,10 @@ def non_negative(default: Any, says: str) -> Any:
     return dataclasses.field(default=default, metadata={"says": says, "rule": ">= 0", "holds": lambda v: v >= 0})
 
 
-def whole(default: int, says: str, least: int = 0) -> Any:
-    """A setting that must be a whole number, not below `least`."""
-    metadata = {"says": says, "rule": f"a whole number >= {least}", "least": least}
-    return dataclasses.field(default=default, metadata=metadata)
+def whole(default: int, says: str, least: int = 0, most: int = 2**53) -> Any:
+    """A setting that must be a whole number, not below `least` nor above `most`: kernels take it as a double."""
+    rule = f"a whole number >= {least}" if most == 2**53 else f"a whole number between {least} and {most}"
+    return dataclasses.field(default=default, metadata={"says": says, "rule": rule, "least": least, "most": most})
 
 
 def one_of(default: str, says: str, *choices: str) -> Any:
@@ -138,7 +137,7 @@ class Learner(ABC):
         except (TypeError, ValueError):
             raise ValueError(f"{where} a number, got {value!r}.") from None
         if "least" in field.metadata:
-            if not number.is_integer() or number < field.metadata["least"]:
+            if not number.is_integer() or not field.metadata["least"] <= number <= field.metadata["most"]:
                 raise ValueError(f"{where} {rule}, got {value!r}.")
             return int(number)
         if not math.isfinite(number) or not field.metadata["holds"](number):
@@ -195,7 +194,7 @@ class Learner(ABC):
 
     def grown(self, state: State, slots: int) -> State:
         """The same state with room for more coordinates."""
-        return state.grown(slots)
+        return state.grown(slots, self.stacked)
 
     def ready(self, state: State, block: Block) -> State:
         """The same state with all the room that learning these rows needs, coordinates aside."""

@@ -1,0 +1,105 @@
+"""OPAUC: descent on the pairwise square loss, each row against all rows of the other class.
+
+A row need not meet the others one by one: their mean m and covariance C are all that the
+gradient takes of them [1]. With m, C, n those of the other class:
+
+    s = <w, x>,    e = y - (s - <w, m>)
+
+    w <- (w + eta (e (x - m) - C w)) / (1 + eta lambda)
+
+rank = 0 keeps C in full: one d x d sum of x x' a class, and O(d^2) a row.
+
+rank > 0 is [1]'s OPAUCr: a sketch Z of `rank` columns takes the sum's place. Each row draws r,
+and adds x r' to the Z of its class, r to rho:
+
+    r = random signs / sqrt(rank),    C w = (Z - m rho') v / n,    v = (Z - m rho')' w
+
+E r r' = 1 makes C right on average. The published form multiplies with Z in O(d rank). Here
+w = sigma (u + M alpha), where M holds the sums and sketches of both classes: v comes from the
+inner products M'u and M'M, the step goes into u and alpha, and a row costs
+O(k rank + rank^2), exactly.
+
+A row of importance h counts as h rows learned at one score: h times in m and C (r is sqrt(h)
+times as long), and its step is h eta long. While the other class has not been seen, there is
+no pair, and nothing is learned.
+
+Where this differs from [1]: r holds signs, not normal numbers (the same second moments, exact
+on every machine); the sketch is centred, Z - m rho', so that its C has no negative
+eigenvalue; the penalty takes its proximal step, a division, in place of 1 - eta lambda.
+
+[1] Gao, Jin, Zhu, Zhou. One-Pass AUC Optimization. ICML 2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rarestream.blocks import Block
+from rarestream.learners.base import About, Learner, State, non_negative, positive, register, whole
+from rarestream.learners.pairs import kept_pairs, no_pairs, ready_pairs, taken_pairs
+from rarestream.learners.span import DENSE
+
+
+@register("opauc")
+@dataclass(frozen=True, kw_only=True)
+class Opauc(Learner):
+    """OPAUC of Gao, Jin, Zhu and Zhou (ICML 2013): covariances in a sketch, or in full for a few thousand features."""
+
+    learning_rate: float = positive(0.3, "Length of the steps: eta in [1].")
+    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights: lambda in [1].")
+    rank: int = whole(50, "Columns of the sketch of the covariances: tau in [1]. 0: covariances in full.")
+    seed: int = whole(0, "Which random signs the sketch draws.")
+
+    about: ClassVar[About] = About(
+        objective="square loss on pairs",
+        cost="O(k rank + rank^2); O(d^2) with `rank=0`",
+        published="O(d rank); O(d^2)",
+        sparse="no",
+        returns="last iterate",
+        paper="Gao, Jin, Zhu, Zhou 2013, Algorithm 1",
+    )
+
+    @property
+    def name(self) -> str:
+        return "opauc"
+
+    @property
+    def native(self) -> str:
+        return "Opauc" if self.rank else "OpaucExact"
+
+    def kernel_settings(self) -> list[float]:
+        return [self.learning_rate, self.l2, *([self.rank, self.seed] if self.rank else [])]
+
+    @property
+    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
+        if self.rank == 0:
+            return DENSE.columns
+        return {"u": 1, "u_low": 1, "sum_neg": 1, "sketch_neg": self.rank, "sum_pos": 1, "sketch_pos": self.rank}
+
+    @property
+    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
+        return () if self.rank else DENSE.numbers
+
+    @property
+    def stacked(self) -> bool:  # type: ignore[override]
+        return self.rank == 0
+
+    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+        if self.rank == 0:
+            return no_pairs(dtype)
+        m = 2 * (1 + self.rank)
+        return {"span": np.zeros(1 + 2 * m + m * m), "drawn": np.zeros(2 * self.rank)}
+
+    def ready(self, state: State, block: Block) -> State:
+        return state if self.rank else ready_pairs(state, block, "Opauc")
+
+    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
+        return state.more if self.rank else kept_pairs(state)
+
+    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
+        return super().taken(state, kept) if self.rank else taken_pairs(state, kept)

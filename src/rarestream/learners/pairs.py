@@ -1,0 +1,60 @@
+"""The sums of x x' of each class in full, for learners of a few thousand features: native/products.hpp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rarestream.blocks import Block
+from rarestream.errors import DataError
+from rarestream.learners.base import State
+
+MOST = 5000  # features whose pairs are kept: two matrices, 200 MB in float32
+LANES = 8
+
+
+def no_pairs(dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    """Before the first row. They grow with the rows, not with the room reserved for coordinates."""
+    return {"pairs": np.zeros((2, 0, 0), dtype)}
+
+
+def ready_pairs(state: State, block: Block, who: str) -> State:
+    """The state with room for the pairs of these rows."""
+    room = state.more["pairs"].shape[1]
+    if block.width <= room:
+        return state
+    if block.width > MOST:
+        raise DataError(
+            f"{who}: with rank=0 it keeps all pairs of features, of {MOST:,} at most, and feature index "
+            f"{block.width - 1} has come. Use a sketch of them, such as rank=50."
+        )
+    return _placed(state, state.more["pairs"], min(MOST, max(block.width, room * 3 // 2)))
+
+
+def kept_pairs(state: State) -> dict[str, NDArray[Any]]:
+    """As a file keeps them: of the features seen."""
+    pairs = state.more["pairs"]
+    seen = np.flatnonzero(pairs.diagonal(axis1=1, axis2=2).any(axis=0))
+    size = seen[-1] + 1 if len(seen) else 0
+    return {"pairs": np.ascontiguousarray(pairs[:, :size, :size])}
+
+
+def taken_pairs(state: State, kept: Mapping[str, NDArray[Any]]) -> State:
+    """The state with the pairs of a file; ValueError or KeyError if they break a rule."""
+    pairs, size = kept["pairs"], min(MOST, state.slots)
+    if pairs.dtype != state.table.dtype or pairs.ndim != 3 or pairs.shape[0] != 2:
+        raise ValueError(f"array 'pairs' is {pairs.dtype}{list(pairs.shape)}")
+    if pairs.shape[1] != pairs.shape[2] or pairs.shape[1] > size:
+        raise ValueError(f"array 'pairs' is {list(pairs.shape)} for {size} features")
+    return _placed(state, pairs, pairs.shape[1])
+
+
+def _placed(state: State, pairs: NDArray[Any], room: int) -> State:
+    """The state with these pairs in a square of that size or a little larger."""
+    room = -(-room // LANES) * LANES
+    wider = np.zeros((2, room, room), pairs.dtype)
+    wider[:, : pairs.shape[1], : pairs.shape[2]] = pairs
+    return state._replace(more={**state.more, "pairs": wider})
