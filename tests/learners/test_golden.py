@@ -77,9 +77,7 @@ def test_agrees_with_the_golden_method(name, run):
     assert model.nonzeros == run["nnz"]
     assert abs(model.coef - weights).max() <= 1e-9 * abs(weights).max()
     assert np.isclose(auc(test.labels, model.score(test)), run["test_auc"], rtol=0, atol=1e-12)
-    if (
-        learner == "fsauc"
-    ):  # its authors recorded the scores of the iterate; ours are those of the mean, as the weights are
+    if learner == "fsauc":  # its authors recorded the scores of the current iterate; ours are those of the mean
         return
     assert np.isclose(auc(rows(data, "train_idx").labels, scores), run["online_auc"], rtol=0, atol=1e-12)
     if "intercept" in run["scalars"]:

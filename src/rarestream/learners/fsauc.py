@@ -69,9 +69,7 @@ class Fsauc(Learner):
 
     learning_rate: float = positive(0.5, "Length of the steps of the first stage: g.")
     radius: float = positive(1000.0, "Bound on the sum of the absolute weights: r.")
-    expected_rows: int = whole(
-        10000, "Number of rows to plan the stages for: n. With fewer than 44 there are none.", 44
-    )
+    expected_rows: int = whole(10000, "Number of rows to plan the stages for: n; fewer than 44 make none.", 44)
 
     about: ClassVar[About] = About(
         objective="square loss on pairs",
