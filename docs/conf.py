@@ -36,6 +36,13 @@ html_theme_options: dict[str, Any] = {
 }
 
 
+def plain(line: str) -> str:
+    """A line of prose in which |w| and xbar_ are themselves, not markup; what stands in backquotes is left alone."""
+    parts = line.split("`")
+    parts[::2] = [re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
 def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Docstrings here are plain text: formulas are indented, parameters stand in columns. Both are set as they are."""
     if "Parameters" in lines:  # NumPy's style, as scikit-learn's users expect it: napoleon's work
@@ -53,7 +60,7 @@ def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list
             papers = re.sub(r"\n +", " ", "\n".join(paragraph)).split("\n")
             found += [*(f"| {paper}" for paper in papers), ""]
         else:
-            found += [*paragraph, ""]
+            found += [*map(plain, paragraph), ""]
         verbatim = columns or indented
     lines[:] = found
 
