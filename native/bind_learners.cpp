@@ -120,12 +120,12 @@ public:
         }
         const std::int64_t size = static_cast<std::int64_t>(table.shape(0));
         const std::int64_t columns = static_cast<std::int64_t>(table.shape(1));
-        const bool short_ = size < 2;  // then NumPy may say anything of the strides
+        // NumPy may say anything of the stride along an axis of one.
         state = {table.data(),
                  size,
                  columns,
-                 short_ ? columns : table.stride(0),
-                 short_ ? 1 : table.stride(1),
+                 size > 1 ? table.stride(0) : columns,
+                 size > 0 && columns > 1 ? table.stride(1) : 1,
                  first,
                  largest ? largest->data() : nullptr,
                  tally.data(),
@@ -217,7 +217,7 @@ template <class Real>
 nb::tuple touched(TableArray<Real> table) {
     const std::int64_t slots = static_cast<std::int64_t>(table.shape(0));
     const std::int64_t columns = static_cast<std::int64_t>(table.shape(1));
-    const std::int64_t step = slots < 2 ? columns : table.stride(0), apart = slots < 2 ? 1 : table.stride(1);
+    const std::int64_t step = slots > 1 ? table.stride(0) : columns, apart = columns > 1 ? table.stride(1) : 1;
     const Real* all = table.data();
     std::vector<std::int32_t> index;
     std::unique_ptr<Real[]> kept;

@@ -188,6 +188,17 @@ def test_unseen_features_and_room_change_nothing(learner, block):
     assert not roomy.coef[grown.n_features :].any()
 
 
+@ALL
+def test_one_feature_of_a_state_with_room_to_spare_is_saved_as_it_is(learner):
+    m = Model(learner)
+    m.learn(block_of([{0: 1.0}, {0: -1.0}, {0: 0.5}] * 4, [1, -1, 1] * 4))
+    roomy = Model.from_bytes(m.to_bytes())
+    roomy.score(block_of([{5000: 1.0}]))  # makes room, and changes nothing
+    assert same(m, roomy)
+    assert same(m, Model.from_bytes(roomy.to_bytes()))
+    assert np.array_equal(m.coef, roomy.coef)
+
+
 @EVERY
 def test_the_state_grows_with_the_largest_index(learner):
     m = model(learner, "float32")
