@@ -50,9 +50,9 @@ class Model:
             raise ValueError(f"Model: dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
         if scale not in SCALES:
             raise ValueError(f"Model: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
-        n_features = max(n_features, learner.features)
         if not 0 <= n_features <= LARGEST_INDEX + 1:
             raise ValueError(f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}.")
+        n_features = max(n_features, learner.features)
         self.learner = learner
         self.dtype = dtype
         self.scale = scale

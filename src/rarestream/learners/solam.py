@@ -54,6 +54,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rarestream.blocks import LARGEST_INDEX
 from rarestream.learners.base import TALLY, About, Learner, State, positive, register, whole
 
 EPOCHS = 256  # as many as native/learners/solam.hpp has
@@ -66,7 +67,9 @@ class Solam(Learner):
 
     learning_rate: float = positive(7.0, "Length of the steps: xi in gamma = xi / sqrt(t).")
     radius: float = positive(5.0, "Bound on the norm of the weights: r.")
-    expected_features: int = whole(0, "Start from weights r / sqrt(D) on the first D features; 0: from zero.")
+    expected_features: int = whole(
+        0, "Start from weights r / sqrt(D) on the first D features; 0: from zero.", most=LARGEST_INDEX + 1
+    )
 
     about: ClassVar[About] = About(
         objective="square loss on pairs",
