@@ -78,6 +78,11 @@ def test_the_start_is_spread_over_the_expected_features():
     assert not model.coef[16:20].any()
 
 
+def test_more_features_than_can_be_are_refused():
+    with pytest.raises(ValueError, match="Solam: expected_features must be a whole number between 0 and 2147483647"):
+        Solam(expected_features=2**31)
+
+
 def test_a_model_for_scoring_knows_the_start_too():
     model = Model(Solam(expected_features=50))
     model.learn(random_block(100, 12, 4))
