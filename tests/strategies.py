@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from hypothesis import strategies as st
 
 from rarestream import Block
 
 FEATURES = 12
+
+
+def examples(count: int) -> int:
+    """How many examples a property is tried on: fewer under the sanitizers, which look for other things and are slow."""
+    return max(3, count // 8) if "RARESTREAM_NATIVE" in os.environ else count
 
 
 @st.composite

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rarestream import Block, DataError, DualAveraging, Learner, Model, learner_names, make_learner
 from rarestream._native import isa, set_isa
 from tests.learners.textbook import TWINS, textbook
-from tests.strategies import FEATURES, block_of, blocks, random_block
+from tests.strategies import FEATURES, block_of, blocks, examples, random_block
 
 SCALES = ["unit", "max", "none"]
 # Every name with its defaults, and every variant that the learner's twin names.
@@ -45,7 +45,7 @@ def same(one: Model, other: Model) -> bool:
 @ALL
 @pytest.mark.parametrize("scale", SCALES)
 @given(block=blocks(importances=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_agrees_with_the_textbook(learner, scale, block):
     m = model(learner, scale=scale)
     try:
@@ -81,7 +81,7 @@ def test_every_rate_power_agrees_with_the_textbook(loss, scale, power):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("scale", ["unit", "max"])
 @given(block=blocks(importances=True), data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_where_a_block_is_cut_does_not_matter(learner, dtype, scale, block, data):
     whole, parts, rows = (model(learner, dtype, scale) for _ in range(3))
     scores = whole.learn(block)
@@ -99,7 +99,7 @@ def test_where_a_block_is_cut_does_not_matter(learner, dtype, scale, block, data
 
 @ALL
 @given(block=blocks(max_rows=60, importances=True), data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_save_load_continue_equals_continue(learner, block, data):
     cut = data.draw(st.integers(0, len(block)))
     scale = data.draw(st.sampled_from(["unit", "max"]))
@@ -115,7 +115,7 @@ def test_save_load_continue_equals_continue(learner, block, data):
 @those("swaps")
 @pytest.mark.parametrize("scale", ["unit", "max"])
 @given(block=blocks(importances=True))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_swapping_the_classes_negates_the_model(learner, scale, block):
     one, other = model(learner, scale=scale), model(learner, scale=scale)
     scores = one.learn(block)
@@ -134,7 +134,7 @@ def test_swapping_the_classes_negates_the_model(learner, scale, block):
 
 @those("steps_in_the_row")
 @given(block=blocks(max_rows=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_only_the_rows_coordinates_change(learner, block):
     """O(k) without a clock: a row writes its own coordinates and nothing else."""
     m = model(learner, "float32")
@@ -150,7 +150,7 @@ def test_only_the_rows_coordinates_change(learner, block):
 @ALL
 @pytest.mark.parametrize("scale", ["unit", "max"])
 @given(block=blocks())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_score_changes_nothing_and_equals_the_score_before_learning(learner, scale, block):
     m = model(learner, "float32", scale)
     m.learn(random_block(40, 10, 4))
@@ -164,7 +164,7 @@ def test_score_changes_nothing_and_equals_the_score_before_learning(learner, sca
 @pytest.mark.parametrize("scale", ["unit", "max"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @given(block=blocks(max_rows=50, features=40, importances=True))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_every_machine_gives_the_same_bits(learner, scale, dtype, block):
     chosen = isa()
     try:
@@ -180,7 +180,7 @@ def test_every_machine_gives_the_same_bits(learner, scale, dtype, block):
 
 @EVERY
 @given(block=blocks(max_rows=20))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_unseen_features_and_room_change_nothing(learner, block):
     grown, roomy = model(learner), Model(learner, dtype="float64", n_features=5000)
     assert np.array_equal(grown.learn(block), roomy.learn(block))
