@@ -14,7 +14,7 @@ FEATURES = 12
 
 def examples(count: int) -> int:
     """How many examples a property is tried on: fewer under the sanitizers, which look for other things and are slow."""
-    return max(3, count // 8) if "RARESTREAM_NATIVE" in os.environ else count
+    return max(2, count // 15) if "RARESTREAM_NATIVE" in os.environ else count
 
 
 @st.composite
