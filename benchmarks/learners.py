@@ -147,9 +147,13 @@ def show(found: list[dict[str, Any]]) -> None:
     for line in found:
         seconds, theirs, here = line["seconds"], line["published"], line["as published, here"]
         cells = f"{line['learner']:46}{seconds:>9.4f}{line['ns per non-zero']:>8.1f}"
-        cells += f"{theirs:>11.3g}{theirs / seconds:>7.3g}x" if theirs else f"{'-':>11}{'-':>8}"
-        cells += f"{here:>16.3g}{here / seconds:>7.3g}x" if here else f"{'-':>16}{'-':>8}"
+        cells += f"{theirs:>11.3g}{_times(theirs / seconds):>8}" if theirs else f"{'-':>11}{'-':>8}"
+        cells += f"{here:>16.3g}{_times(here / seconds):>8}" if here else f"{'-':>16}{'-':>8}"
         if line["one row"]:
             near, far = (line["one row"][d] for d in WIDTHS)
             cells += f"{near:>9.1f}{far / near:>10.2f}x"
         print(cells)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}x" if ratio >= 100 else f"{ratio:.1f}x"
