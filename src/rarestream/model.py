@@ -242,7 +242,7 @@ class Model:
             assert isinstance(self._state, State)
             index, numbers = _native.touched(self._state.table[: self._n_features])
             arrays |= {"tally": self._state.tally, "index": index}
-            arrays |= self.learner.columns_of(numbers.reshape(self._state.table.shape[1], len(index)))
+            arrays |= self.learner.layout.split(numbers.reshape(self._state.table.shape[1], len(index)))
             arrays |= {f"more.{name}": part for name, part in self.learner.kept(self._state, self._n_features).items()}
             arrays |= {f"progress.{name}": part for name, part in self.progress.state().items()}
         else:
@@ -282,7 +282,7 @@ class Model:
         index = _index(arrays, "index", d)
         if kind == "resumable":
             first = 0
-            for name, width in self.learner.columns.items():
+            for name, width in self.learner.layout.columns.items():
                 shape = (len(index),) if width == 1 else (len(index), width)
                 part = _checked(arrays, name, np.dtype(self.dtype), *shape)
                 state.table[index, first : first + width] = part.reshape(len(index), width)
@@ -341,7 +341,7 @@ class Model:
         return state.grown(slots) if isinstance(state, Weights) else self.learner.grown(state, slots)
 
     def _bytes(self, slots: int) -> int:
-        return slots * sum(self.learner.columns.values()) * np.dtype(self.dtype).itemsize
+        return slots * sum(self.learner.layout.columns.values()) * np.dtype(self.dtype).itemsize
 
     def _overflow(self, row: int) -> str:
         """Why row `row` of a block could not be learned, and the way on."""

@@ -23,7 +23,7 @@ EVERY = pytest.mark.parametrize("settings", SETTINGS, ids=str)
 
 
 def numbers(model: Model) -> dict[str, float]:
-    return dict(zip(Fsauc.numbers, model._state.tally[len(TALLY) :], strict=True))
+    return dict(zip(Fsauc().layout.numbers, model._state.tally[len(TALLY) :], strict=True))
 
 
 def iterate(model: Model) -> np.ndarray:

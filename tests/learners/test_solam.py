@@ -14,7 +14,7 @@ from tests.strategies import block_of, random_block
 
 
 def numbers(model: Model) -> dict[str, float]:
-    return dict(zip(Solam.numbers, model._state.tally[len(TALLY) :], strict=True))
+    return dict(zip(Solam().layout.numbers, model._state.tally[len(TALLY) :], strict=True))
 
 
 def current(model: Model) -> np.ndarray:

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import About, Learner, State, non_negative, positive, register, whole
+from rarestream.learners.base import About, Layout, Learner, State, non_negative, positive, register, whole
 from rarestream.learners.pairs import kept_pairs, no_pairs, ready_pairs, taken_pairs
 
 
@@ -65,13 +65,11 @@ class AdaOam(Learner):
         returns="last iterate",
         paper="Ding, Zhao, Hoi, Ong 2015, Algorithm 1",
     )
-    numbers: ClassVar[tuple[str, ...]] = ("ww", "longest")
-    stacked: ClassVar[bool] = True
 
     @property
-    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
+    def layout(self) -> Layout:
         sketches = {"sketch_neg": self.rank, "sketch_pos": self.rank} if self.rank else {}
-        return {"w": 1, "v": 1, "sum_neg": 1, "sum_pos": 1, **sketches}
+        return Layout({"w": 1, "v": 1, "sum_neg": 1, "sum_pos": 1, **sketches}, ("ww", "longest"), stacked=True)
 
     @property
     def name(self) -> str:

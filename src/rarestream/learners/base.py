@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -94,6 +93,26 @@ def switch(default: bool, says: str) -> Any:
     return dataclasses.field(default=default, metadata={"says": says, "rule": "True or False"})
 
 
+class Layout(NamedTuple):
+    """What a state holds besides its TALLY and other arrays."""
+
+    columns: Mapping[str, int]  # of a coordinate: their names, and how many numbers each is
+    numbers: tuple[str, ...] = ()  # once: their names
+    stacked: bool = False  # columns one after the other, for steps that pass over all coordinates
+
+    def split(self, table: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """A table, given column by column, as one array to a name."""
+        found, first = {}, 0
+        for name, width in self.columns.items():
+            part = table[first : first + width]
+            found[name] = part[0] if width == 1 else np.ascontiguousarray(part.T)
+            first += width
+        return found
+
+
+PAIR = Layout({"z": 1, "n": 1})  # z and n = sqrt(v)
+
+
 class About(NamedTuple):
     """What the table of learners in the documentation says of one."""
 
@@ -111,11 +130,6 @@ class Learner(ABC):
 
     about: ClassVar[About]
     loss_is_logistic: ClassVar[bool] = False
-    columns: ClassVar[Mapping[str, int]] = MappingProxyType(
-        {"z": 1, "n": 1}
-    )  # what a coordinate holds, and how many of it
-    numbers: ClassVar[tuple[str, ...]] = ()  # what the learner keeps beside the TALLY
-    stacked: ClassVar[bool] = False  # columns one after the other, for steps that pass over all coordinates
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -159,6 +173,11 @@ class Learner(ABC):
         """The name of its struct in native/learners."""
         return type(self).__name__
 
+    @property
+    def layout(self) -> Layout:
+        """What its state holds: the names of a model file's arrays."""
+        return PAIR
+
     @abstractmethod
     def kernel_settings(self) -> list[float]:
         """The settings in the order of the fields of the native struct."""
@@ -168,23 +187,15 @@ class Learner(ABC):
 
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         """The state before the first row; with the coordinates' largest values if asked for."""
-        table = np.zeros((slots, sum(self.columns.values())), dtype, "F" if self.stacked else "C")
-        tally = np.zeros(len(TALLY) + len(self.numbers))
+        columns, numbers, stacked = self.layout
+        table = np.zeros((slots, sum(columns.values())), dtype, "F" if stacked else "C")
+        tally = np.zeros(len(TALLY) + len(numbers))
         return State(table, tally, np.zeros(slots, np.float32) if largest else None, self.more(slots, dtype))
 
     @property
     def features(self) -> int:
         """How many features have a weight before any row shows them."""
         return 0
-
-    def columns_of(self, numbers: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The columns of a table by name, of the table's numbers column by column."""
-        found, first = {}, 0
-        for name, width in self.columns.items():
-            part = numbers[first : first + width]
-            found[name] = part[0] if width == 1 else np.ascontiguousarray(part.T)
-            first += width
-        return found
 
     # Learners that keep more than a table and a few numbers say how it grows and what of it a file keeps.
 
@@ -194,7 +205,7 @@ class Learner(ABC):
 
     def grown(self, state: State, slots: int) -> State:
         """The same state with room for more coordinates."""
-        return state.grown(slots, self.stacked)
+        return state.grown(slots, self.layout.stacked)
 
     def ready(self, state: State, block: Block) -> State:
         """The same state with all the room that learning these rows needs, coordinates aside."""
@@ -214,7 +225,8 @@ class Learner(ABC):
 
     def check(self, state: State) -> None:
         """ValueError if the numbers of a file cannot be those of a state: a root is not negative."""
-        if "n" in self.columns and (state.table[:, list(self.columns).index("n")] < 0).any():
+        columns = list(self.layout.columns)
+        if "n" in columns and (state.table[:, columns.index("n")] < 0).any():
             raise ValueError("array 'n' has negative entries")
 
 

@@ -59,7 +59,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rarestream.learners.base import TALLY, About, Learner, State, padded, positive, register, whole
+from rarestream.learners.base import TALLY, About, Layout, Learner, State, padded, positive, register, whole
+
+LAYOUT = Layout(
+    columns={"u": 1, "past": 1, "centre": 1, "sum_neg": 1, "sum_pos": 1},
+    numbers=(
+        *("a", "b", "alpha", "a_centre", "b_centre", "alpha_centre"),
+        *("eta", "width", "alpha_width", "beta", "stage", "stage_rows"),
+        *("n", "thetas", "a_sum", "b_sum", "theta", "sizes", "living", "near", "far", "along"),
+    ),
+)
 
 
 @register("fsauc")
@@ -79,16 +88,14 @@ class Fsauc(Learner):
         returns="mean of the stage's iterates",
         paper="Liu, Zhang, Chen, Wang, Yang 2018, Algorithms 1 and 2",
     )
-    columns: ClassVar[Mapping[str, int]] = {"u": 1, "past": 1, "centre": 1, "sum_neg": 1, "sum_pos": 1}
-    numbers = (
-        *("a", "b", "alpha", "a_centre", "b_centre", "alpha_centre"),
-        *("eta", "width", "alpha_width", "beta", "stage", "stage_rows"),
-        *("n", "thetas", "a_sum", "b_sum", "theta", "sizes", "living", "near", "far", "along"),
-    )
 
     @property
     def name(self) -> str:
         return "fsauc"
+
+    @property
+    def layout(self) -> Layout:
+        return LAYOUT
 
     @property
     def stages(self) -> int:
@@ -133,4 +140,4 @@ class Fsauc(Learner):
 
     @staticmethod
     def _living(state: State) -> int:
-        return int(state.tally[len(TALLY) + Fsauc.numbers.index("living")])
+        return int(state.tally[len(TALLY) + LAYOUT.numbers.index("living")])

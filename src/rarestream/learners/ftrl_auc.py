@@ -35,11 +35,12 @@ class has been seen, p is 0 or 1 and nothing is learned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner, non_negative, one_of, positive, register
+from rarestream.learners.base import PAIR, About, Layout, Learner, non_negative, one_of, positive, register
+
+EXACT = Layout({"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}, ("dot_neg", "dot_pos"))  # with S-, S+; <w, S->, <w, S+>
 
 
 @register("ftrl-auc")
@@ -72,12 +73,8 @@ class FtrlAuc(Learner):
         return "FtrlAuc" if self.means == "lazy" else "FtrlAucExact"
 
     @property
-    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
-        return Learner.columns if self.means == "lazy" else {"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}
-
-    @property
-    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        return () if self.means == "lazy" else ("dot_neg", "dot_pos")
+    def layout(self) -> Layout:
+        return PAIR if self.means == "lazy" else EXACT
 
     @property
     def name(self) -> str:

@@ -39,14 +39,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import TALLY, About, Learner, State, one_of, padded, positive, register, whole
+from rarestream.learners.base import TALLY, About, Layout, Learner, State, one_of, padded, positive, register, whole
 
 LEARNING_RATES = {"sequential": 0.03, "gradient": 0.003}
 ROWS = slice(len(TALLY), len(TALLY) + 2)  # rows of each class, in the numbers of a state
@@ -74,8 +73,6 @@ class Oam(Learner):
         returns="last iterate",
         paper="Zhao, Hoi, Jin, Yang 2011, Algorithms 1 to 4",
     )
-    columns: ClassVar[Mapping[str, int]] = MappingProxyType({"w": 1})
-    numbers: ClassVar[tuple[str, ...]] = ("rows_pos", "rows_neg", "longest")
 
     def _checked(self, field: Any, value: Any) -> Any:
         if field.name == "learning_rate" and value is None:
@@ -85,6 +82,10 @@ class Oam(Learner):
     @property
     def name(self) -> str:
         return "oam"
+
+    @property
+    def layout(self) -> Layout:
+        return Layout({"w": 1}, ("rows_pos", "rows_neg", "longest"))
 
     def kernel_settings(self) -> list[float]:
         return [float(self.update == "gradient"), self.learning_rate, float(self.buffer), float(self.seed)]

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import About, Learner, State, non_negative, positive, register, whole
+from rarestream.learners.base import About, Layout, Learner, State, non_negative, positive, register, whole
 from rarestream.learners.pairs import kept_pairs, no_pairs, ready_pairs, taken_pairs
 from rarestream.learners.span import DENSE
 
@@ -76,18 +76,12 @@ class Opauc(Learner):
         return [self.learning_rate, self.l2, *([self.rank, self.seed] if self.rank else [])]
 
     @property
-    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
+    def layout(self) -> Layout:
         if self.rank == 0:
-            return DENSE.columns
-        return {"u": 1, "u_low": 1, "sum_neg": 1, "sketch_neg": self.rank, "sum_pos": 1, "sketch_pos": self.rank}
-
-    @property
-    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        return () if self.rank else DENSE.numbers
-
-    @property
-    def stacked(self) -> bool:  # type: ignore[override]
-        return self.rank == 0
+            return DENSE
+        return Layout(
+            {"u": 1, "u_low": 1, "sum_neg": 1, "sketch_neg": self.rank, "sum_pos": 1, "sketch_pos": self.rank}
+        )
 
     def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         if self.rank == 0:

@@ -20,11 +20,10 @@ importance h counts as h rows learned at one score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner, non_negative, positive, register, switch
+from rarestream.learners.base import About, Layout, Learner, non_negative, positive, register, switch
 
 
 @register("rda")
@@ -38,7 +37,6 @@ class Rda(Learner):
     intercept: bool = switch(True, "Whether the log odds have a constant term.")
 
     loss_is_logistic: ClassVar[bool] = True
-    columns: ClassVar[Mapping[str, int]] = {"z": 1}
     about: ClassVar[About] = About(
         objective="logistic",
         cost="O(k)",
@@ -51,6 +49,10 @@ class Rda(Learner):
     @property
     def name(self) -> str:
         return "rda"
+
+    @property
+    def layout(self) -> Layout:
+        return Layout({"z": 1})
 
     def kernel_settings(self) -> list[float]:
         return [self.gamma, self.l1, self.rho, float(self.intercept)]

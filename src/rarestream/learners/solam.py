@@ -55,9 +55,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import LARGEST_INDEX
-from rarestream.learners.base import TALLY, About, Learner, State, positive, register, whole
+from rarestream.learners.base import TALLY, About, Layout, Learner, State, positive, register, whole
 
 EPOCHS = 256  # as many as native/learners/solam.hpp has
+
+
+LAYOUT = Layout(
+    columns={"u": 1, "past": 1, "epoch": 1},
+    numbers=("a", "b", "alpha", "sigma", "kappa", "uu", "u_start", "gammas", "sigmas", "kappas", "epoch"),
+)
 
 
 @register("solam")
@@ -79,12 +85,14 @@ class Solam(Learner):
         returns="mean of the iterates",
         paper="Ying, Wen, Lyu 2016, Algorithm 1",
     )
-    columns: ClassVar[Mapping[str, int]] = {"u": 1, "past": 1, "epoch": 1}
-    numbers = ("a", "b", "alpha", "sigma", "kappa", "uu", "u_start", "gammas", "sigmas", "kappas", "epoch")
 
     @property
     def name(self) -> str:
         return "solam"
+
+    @property
+    def layout(self) -> Layout:
+        return LAYOUT
 
     @property
     def features(self) -> int:

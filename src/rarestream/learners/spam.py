@@ -58,8 +58,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rarestream.learners.base import TALLY, About, Learner, State, non_negative, one_of, padded, positive, register
-from rarestream.learners.span import DENSE, SPAN, Layout
+from rarestream.learners.base import (
+    TALLY,
+    About,
+    Layout,
+    Learner,
+    State,
+    non_negative,
+    one_of,
+    padded,
+    positive,
+    register,
+)
+from rarestream.learners.span import DENSE, SPAN
 
 # Of the sparse gradient: w = sigma u, <u, S>, T, <sign u, S>, the number of living u, and where T is set back.
 SCALED = Layout(
@@ -103,20 +114,8 @@ class Spam(Learner):
         return "SpamFullL1" if self._strengths[0] > 0 else "SpamFull"
 
     @property
-    def _layout(self) -> Layout:
+    def layout(self) -> Layout:
         return {"Spam": SCALED, "SpamFull": SPAN, "SpamFullL1": DENSE}[self.native]
-
-    @property
-    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
-        return self._layout.columns
-
-    @property
-    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._layout.numbers
-
-    @property
-    def stacked(self) -> bool:  # type: ignore[override]
-        return self._layout.stacked
 
     @property
     def _strengths(self) -> tuple[float, float]:
@@ -162,8 +161,8 @@ class Spam(Learner):
         return state
 
     def check(self, state: State) -> None:
-        if "sigma" in self.numbers and self._number(state, "sigma") < 0:
+        if "sigma" in self.layout.numbers and self._number(state, "sigma") < 0:
             raise ValueError("its sigma is negative")
 
     def _number(self, state: State, name: str) -> float:
-        return float(state.tally[len(TALLY) + self.numbers.index(name)])
+        return float(state.tally[len(TALLY) + self.layout.numbers.index(name)])

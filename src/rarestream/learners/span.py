@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-
-class Layout(NamedTuple):
-    """The columns and numbers of a state."""
-
-    columns: Mapping[str, int]
-    numbers: tuple[str, ...]
-    stacked: bool
-
+from rarestream.learners.base import Layout
 
 # w = sigma (u + M alpha), M being the two class sums: sigma and alpha, then M'u, then M'M.
 SPAN = Layout(

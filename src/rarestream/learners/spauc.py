@@ -32,12 +32,11 @@ negatives, in between they are those of older weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner, non_negative, positive, register
-from rarestream.learners.span import DENSE, SPAN, Layout
+from rarestream.learners.base import About, Layout, Learner, non_negative, positive, register
+from rarestream.learners.span import DENSE, SPAN
 
 
 @register("spauc")
@@ -62,20 +61,8 @@ class Spauc(Learner):
         return "Spauc" if self.l1 == 0 else "SpaucL1"
 
     @property
-    def _layout(self) -> Layout:
+    def layout(self) -> Layout:
         return SPAN if self.l1 == 0 else DENSE
-
-    @property
-    def columns(self) -> Mapping[str, int]:  # type: ignore[override]
-        return self._layout.columns
-
-    @property
-    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._layout.numbers
-
-    @property
-    def stacked(self) -> bool:  # type: ignore[override]
-        return self._layout.stacked
 
     @property
     def name(self) -> str:
