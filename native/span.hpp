@@ -114,9 +114,9 @@ class Span {
 
 public:
     // How many numbers it keeps: sigma, alpha, q, G, in this order.
-    static constexpr std::int64_t numbers(int m) { return 1 + 2 * m + m * m; }
+    static constexpr std::int64_t numbers(int m = Columns) { return 1 + 2 * m + m * m; }
 
-    static bool fits(const State<Real>& state, int m) {
+    static bool fits(const State<Real>& state, int m = Columns) {
         return state.columns == 2 + m && state.step == 2 + m && state.apart == 1;
     }
 

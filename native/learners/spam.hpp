@@ -1,9 +1,8 @@
 #pragma once
 
 #include "../deaths.hpp"
-#include "../dense.hpp"
+#include "../means.hpp"
 #include "../run.hpp"
-#include "../span.hpp"
 #include "../sums.hpp"
 
 namespace rarestream {
@@ -169,25 +168,14 @@ struct Spam : SpamSettings {  // the sparse gradient
 
 // The complete gradient.
 template <class Real, class Weights>
-struct SpamFullRun {
+struct SpamFullRun : AlongMeans<Real, Weights> {
+    using Base = AlongMeans<Real, Weights>;
+    using Base::mean, Base::rows, Base::tally, Base::weights;
     const SpamSettings spam;
-    Tally& tally;
-    Weights weights;  // with the sums of x over negatives (0) and positives (1)
 
-    double rows(bool positive) const { return positive ? tally.n_pos : tally.n_neg; }
-    double mean(bool positive) const { return rows(positive) > 0 ? weights.product(positive) / rows(positive) : 0; }
+    SpamFullRun(const SpamSettings& settings, const State<Real>& state) : Base(state), spam(settings) {}
 
-    Real weight(std::int32_t j) const { return weights.weight(j); }
-
-    // x moves w itself and through the mean of its class; both means move w, whatever x.
-    double reach(double s) const {
-        double far = 2;
-        for (int c = 0; c < 2; ++c)
-            if (rows(c) > 0) far += std::sqrt(weights.square(c)) / rows(c);
-        return weights.reach() + spam.reach(s, mean(false), mean(true)) * far;
-    }
-
-    void shrink(std::int32_t j, Real by) { weights.shrink(j, by); }
+    double reach(double s) const { return this->reach_of(spam.reach(s, mean(false), mean(true))); }
 
     // Returns the length of the step, which the penalty takes too.
     double descend(const Sample<Real>& row, double s, bool positive, double h) {
@@ -208,16 +196,9 @@ struct SpamFullRun {
 struct SpamFull : SpamSettings {
     template <class Real>
     struct Run : SpamFullRun<Real, Span<Real, 2>> {
-        struct Numbers {
-            double all[Span<Real, 2>::numbers(2)];
-        };
+        static bool fits(const SpamFull&, const State<Real>& state) { return Run::suits(state); }
 
-        static bool fits(const SpamFull&, const State<Real>& state) {
-            return Span<Real, 2>::fits(state, 2) && numbers_fit<Numbers>(state);
-        }
-
-        Run(const SpamFull& learner, const State<Real>& state)
-            : SpamFullRun<Real, Span<Real, 2>>{learner, tally_of(state), {state, numbers_of<Numbers>(state).all}} {}
+        Run(const SpamFull& learner, const State<Real>& state) : SpamFullRun<Real, Span<Real, 2>>(learner, state) {}
 
         void step(const Sample<Real>& row, double s, bool positive, double h) {
             const double eta = this->descend(row, s, positive, h);
@@ -230,16 +211,9 @@ struct SpamFull : SpamSettings {
 struct SpamFullL1 : SpamSettings {
     template <class Real>
     struct Run : SpamFullRun<Real, Dense<Real>> {
-        struct Numbers {
-            double all[Dense<Real>::numbers()];
-        };
+        static bool fits(const SpamFullL1&, const State<Real>& state) { return Run::suits(state); }
 
-        static bool fits(const SpamFullL1&, const State<Real>& state) {
-            return Dense<Real>::fits(state) && numbers_fit<Numbers>(state);
-        }
-
-        Run(const SpamFullL1& learner, const State<Real>& state)
-            : SpamFullRun<Real, Dense<Real>>{learner, tally_of(state), {state, numbers_of<Numbers>(state).all}} {}
+        Run(const SpamFullL1& learner, const State<Real>& state) : SpamFullRun<Real, Dense<Real>>(learner, state) {}
 
         void step(const Sample<Real>& row, double s, bool positive, double h) {
             const double eta = this->descend(row, s, positive, h);
