@@ -3,8 +3,9 @@
 // A coarse deal splits all rows into buckets that fit the cache, each class apart; whole buckets then win or lose
 // against each other by their sizes. Within a bucket one class is dealt once more, into cells of about one score,
 // and each score of the other class counts the cells below its own and looks at the few scores in it. Rows are not
-// sorted, and pairs are counted in integers. Where scores crowd so much that cells do not part them, a
-// three-way partition takes over, whose cost depends on the number of distinct scores.
+// sorted, and pairs are counted in integers. Where scores crowd in a cell, most often because they tie, a three-way
+// partition parts them from the others, which are dealt anew; where they crowd again and again, it goes on alone, and
+// its cost depends on the number of distinct scores.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +51,28 @@ class Scratch {
     T* data_;
 };
 
+// Both classes parted in place by a score: those below it, those equal to it, those above it.
+template <class T>
+struct Parted {
+    std::size_t p_less, q_less, p_more, q_more;
+    std::uint64_t twice;  // the wins of pos over neg, but for those among the lower and among the higher ones
+
+    Parted(T* pos, std::size_t p, T* neg, std::size_t q, T pivot) {
+        const auto less = [pivot](T x) { return x < pivot; };
+        const auto same = [pivot](T x) { return x == pivot; };
+        T* pos_same = std::partition(pos, pos + p, less);
+        T* pos_more = std::partition(pos_same, pos + p, same);
+        T* neg_same = std::partition(neg, neg + q, less);
+        T* neg_more = std::partition(neg_same, neg + q, same);
+        p_less = pos_same - pos;
+        q_less = neg_same - neg;
+        p_more = pos + p - pos_more;
+        q_more = neg + q - neg_more;
+        const std::uint64_t p_same = pos_more - pos_same, q_same = neg_more - neg_same;
+        twice = 2 * q_less * (p_same + p_more) + 2 * q_same * p_more + q_same * p_same;
+    }
+};
+
 // Twice the wins of `pos` over `neg` by three-way partition; both are permuted.
 template <class T>
 std::uint64_t partition_wins(T* pos, std::size_t p, T* neg, std::size_t q, int depth = 0) {
@@ -75,20 +98,12 @@ std::uint64_t partition_wins(T* pos, std::size_t p, T* neg, std::size_t q, int d
         const auto middle = [](T a, T b, T c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); };
         const T pivot = middle(middle(from[0], from[s], from[2 * s]), middle(from[3 * s], from[4 * s], from[5 * s]),
                                middle(from[6 * s], from[7 * s], from[n - 1]));
-        const auto less = [pivot](T x) { return x < pivot; };
-        const auto same = [pivot](T x) { return x == pivot; };
-        T* pos_same = std::partition(pos, pos + p, less);
-        T* pos_more = std::partition(pos_same, pos + p, same);
-        T* neg_same = std::partition(neg, neg + q, less);
-        T* neg_more = std::partition(neg_same, neg + q, same);
-        const std::uint64_t p_less = pos_same - pos, p_same = pos_more - pos_same, p_more = p - p_less - p_same;
-        const std::uint64_t q_less = neg_same - neg, q_same = neg_more - neg_same;
-        twice += 2 * q_less * (p_same + p_more) + 2 * q_same * p_more + q_same * p_same;
-        twice += partition_wins(pos, p_less, neg, q_less, ++depth);
-        pos = pos_more;
-        neg = neg_more;
-        p = p_more;
-        q -= q_less + q_same;
+        const Parted<T> parted(pos, p, neg, q, pivot);
+        twice += parted.twice + partition_wins(pos, parted.p_less, neg, parted.q_less, ++depth);
+        pos += p - parted.p_more;
+        neg += q - parted.q_more;
+        p = parted.p_more;
+        q = parted.q_more;
     }
     return twice;
 }
@@ -112,15 +127,21 @@ class CellWins {
         return true;
     }
 
-    // Twice the wins of pos over neg; both may be permuted.
-    std::uint64_t operator()(T* pos, std::size_t p, T* neg, std::size_t q) {
+    // Twice the wins of pos over neg; both may be permuted. `crowds` may be parted before partition goes on alone.
+    std::uint64_t operator()(T* pos, std::size_t p, T* neg, std::size_t q, int crowds = 8) {
         if (!p || !q) return 0;
         if (p * q <= 64) return partition_wins(pos, p, neg, q);
         const bool deal_pos = p < q;  // dealing costs more than probing
         T* dealt = deal_pos ? pos : neg;
         T* probes = deal_pos ? neg : pos;
         const std::size_t n = deal_pos ? p : q, m = deal_pos ? q : p;
-        if (!deal(dealt, n)) return partition_wins(pos, p, neg, q);
+        if (!deal(dealt, n)) {
+            if (!crowded_ || !crowds) return partition_wins(pos, p, neg, q);
+            const Parted<T> parted(pos, p, neg, q, amid_);
+            --crowds;
+            return parted.twice + (*this)(pos, parted.p_less, neg, parted.q_less, crowds) +
+                   (*this)(pos + p - parted.p_more, parted.p_more, neg + q - parted.q_more, parted.q_more, crowds);
+        }
         const std::uint64_t below_twice = probe(probes, m);
         return deal_pos ? 2 * static_cast<std::uint64_t>(n) * m - below_twice : below_twice;
     }
@@ -135,6 +156,7 @@ class CellWins {
             least = std::min(least, scores[i]);
             most = std::max(most, scores[i]);
         }
+        crowded_ = false;
         cells_ = 64;
         while (cells_ < n) cells_ *= 2;
         least_ = least;
@@ -148,7 +170,13 @@ class CellWins {
             largest = std::max(largest, start_[c]);
             start_[c] += start_[c - 1];
         }
-        if (largest > crowd) return false;
+        if (largest > crowd) {
+            std::uint32_t fullest = 2;
+            while (start_[fullest] - start_[fullest - 1] < largest) ++fullest;
+            each_cell(scores, n, [this, fullest](std::uint32_t c, T s) { amid_ = c == fullest - 2 ? s : amid_; });
+            crowded_ = true;
+            return false;
+        }
         // start_[c + 1] is where cell c begins, and after dealing where it ends: so start_[c] is where it begins.
         dealt_.resize(n + look);
         T* out = dealt_.data();
@@ -195,6 +223,8 @@ class CellWins {
 
     std::size_t cells_ = 0;
     T least_ = 0, scale_ = 0;
+    bool crowded_ = false;  // why dealing failed: one cell has too many scores;
+    T amid_ = 0;            // this is one of them
     std::vector<std::uint32_t> start_;
     std::vector<T> dealt_;
 };
@@ -203,11 +233,11 @@ class CellWins {
 template <class T>
 class Dealer {
   public:
-    static constexpr std::size_t sample_size = 8192, cells = 4096;
+    static constexpr std::size_t cells = 4096;
     static constexpr int max_depth = 10;
 
     Dealer(const T* scores, std::size_t n, int depth) : depth_(depth), tree_(std::size_t{1} << depth) {
-        std::vector<T> sample(sample_size);
+        std::vector<T> sample(std::min<std::size_t>(8192, 512 * tree_.size()));  // sorting it costs: no more than needed
         std::uint64_t dice = 1;
         for (T& s : sample) {  // a fixed sequence: the same scores always take the same way
             dice = dice * 6364136223846793005u + 1442695040888963407u;
@@ -251,7 +281,7 @@ class Dealer {
 
     // Equal steps between the ends of the sample, mapped to buckets by a table: for scores of one scale.
     bool lay_flat(const std::vector<T>& sample) {
-        const std::size_t buckets = tree_.size(), margin = sample_size / 1024;
+        const std::size_t buckets = tree_.size(), sample_size = sample.size(), margin = sample_size / 1024;
         least_ = sample[margin];
         scale_ = static_cast<T>(cells / (static_cast<double>(sample[sample_size - 1 - margin]) - static_cast<double>(least_)));
         if (!(scale_ > 0 && scale_ <= std::numeric_limits<T>::max())) return false;
@@ -268,7 +298,7 @@ class Dealer {
 
     // A search tree over quantiles of the sample, in the order of a heap: for scores of any scale.
     void lay_tree(const std::vector<T>& sample) {
-        const std::size_t buckets = tree_.size();
+        const std::size_t buckets = tree_.size(), sample_size = sample.size();
         for (std::size_t node = 1; node < buckets; ++node) {
             int level = 0;
             while ((node >> level) > 1) ++level;

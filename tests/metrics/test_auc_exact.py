@@ -105,6 +105,8 @@ def shapes(rng, labels):
     yield "two values", (normal > 0).astype(float)
     yield "one value", np.full(n, 0.25)
     yield "one value and outliers", np.where(rng.random(n) < 0.9, 0.0, normal * 1e9)
+    yield "a crowd amid others", np.where(rng.random(n) < 0.2, 0.0, normal)
+    yield "many crowds amid others", np.where(rng.random(n) < 0.5, normal.round(), normal)
     yield "denormals", np.round(normal * 1e4) * 5e-324
     yield "sorted", np.sort(normal)
     yield "infinite ends", np.where(rng.random(n) < 0.2, np.copysign(np.inf, normal), normal)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError
-from rarestream.metrics import Estimate, StreamingAuc, auc_interval, average_precision, recall_at_fpr
+from rarestream.metrics import Estimate, auc_interval, average_precision, recall_at_fpr
+from rarestream.metrics.kept import KeptScores
+from rarestream.metrics.rows import both_classes
 from rarestream.model import Model
 
 FPRS = (0.001, 0.01, 0.05, 0.1)
@@ -48,36 +50,20 @@ class Evaluator:
 
     def __init__(self, where: str = "evaluate", kept: int = KEPT) -> None:
         self._where = where
-        self._room = kept
-        self._batches: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]] | None = []
-        self._streamed = StreamingAuc()
+        self._kept = KeptScores(kept)
         self._rows = self._positives = 0
 
     def add(self, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None) -> None:
         signs = np.asarray(labels)
         self._rows += len(signs)
         self._positives += int(np.count_nonzero(signs > 0))
-        batch = (signs, np.asarray(scores), None if importances is None else np.asarray(importances))
-        if self._batches is None:
-            self._streamed.add(*batch)
-            return
-        self._batches.append(batch)
-        if self._rows > self._room:
-            batches, self._batches = self._batches, None
-            for batch in batches:
-                self._streamed.add(*batch)
+        self._kept.add(signs, np.asarray(scores), None if importances is None else np.asarray(importances))
 
     def result(self) -> Evaluation:
-        if not 0 < self._positives < self._rows:
-            one = "positive" if self._positives else "negative"
-            what = f"all {self._rows:,} rows are {one}" if self._rows else "there are no rows"
-            raise DataError(
-                f"{self._where}: {what}; AUC compares positives with negatives. Evaluate on rows of both, and check "
-                "which label counts as positive (--positive VALUE)."
-            )
-        if self._batches is None:
-            return Evaluation(self._rows, self._positives, self._streamed.auc, None, None)
-        labels, scores, importances = self._joined()
+        both_classes(self._where, self._rows, self._positives)
+        if self._kept.streamed is not None:
+            return Evaluation(self._rows, self._positives, self._kept.streamed.auc, None, None)
+        labels, scores, importances = self._kept.joined()
         recall = recall_at_fpr(labels, scores, FPRS, importances)
         return Evaluation(
             self._rows,
@@ -86,19 +72,6 @@ class Evaluator:
             average_precision(labels, scores, importances),
             {fpr: float(share) for fpr, share in zip(FPRS, recall, strict=True)},
         )
-
-    def _joined(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        assert self._batches
-        labels, scores, importances = zip(*self._batches, strict=True)
-        self._batches.clear()  # kept once only
-        weights = None
-        if any(part is not None for part in importances):
-            weights = np.concatenate(
-                [np.ones(len(mine)) if part is None else part for mine, part in zip(labels, importances, strict=True)]
-            )
-        whole = (np.concatenate(labels), np.concatenate(scores), weights)
-        self._batches.append(whole)
-        return whole
 
 
 def evaluate(model: Model, blocks: Iterable[Block]) -> Evaluation:

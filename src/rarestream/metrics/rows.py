@@ -53,6 +53,16 @@ def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
     )
 
 
+def both_classes(where: str, rows: int, positives: int) -> None:
+    """Raises unless some rows are positive and some negative."""
+    if not 0 < positives < rows:
+        what = f"all {rows:,} rows are {'positive' if positives else 'negative'}" if rows else "there are no rows"
+        raise DataError(
+            f"{where}: {what}; AUC compares positives with negatives. Evaluate on rows of both, and check "
+            "which label counts as positive (--positive VALUE)."
+        )
+
+
 def refuse(where: str, fault: int, row: int, labels: ArrayLike, rows: Rows) -> NoReturn:
     """Raises what the core found wrong at a row."""
     if fault == 1:
