@@ -13,20 +13,21 @@
 #include "csr.hpp"
 #include "gate.hpp"
 #include "kernels.hpp"
+#include "rank.hpp"
 
 namespace rarestream {
 
 namespace portable {
 LearnerKernels find_kernels(const char* name);
-ScoreWeights<float> score_weights_f32();
-ScoreWeights<double> score_weights_f64();
+Scorers<float> scorers_f32();
+Scorers<double> scorers_f64();
 }  // namespace portable
 
 #ifdef RARESTREAM_HAS_AVX2
 namespace avx2 {
 LearnerKernels find_kernels(const char* name);
-ScoreWeights<float> score_weights_f32();
-ScoreWeights<double> score_weights_f64();
+Scorers<float> scorers_f32();
+Scorers<double> scorers_f64();
 }  // namespace avx2
 #endif
 
@@ -244,6 +245,22 @@ nb::tuple touched(TableArray<Real> table) {
 }
 
 template <class Real>
+Scorers<Real> scorers() {
+#ifdef RARESTREAM_HAS_AVX2
+    if (use_avx2) {
+        if constexpr (sizeof(Real) == 4)
+            return avx2::scorers_f32();
+        else
+            return avx2::scorers_f64();
+    }
+#endif
+    if constexpr (sizeof(Real) == 4)
+        return portable::scorers_f32();
+    else
+        return portable::scorers_f64();
+}
+
+template <class Real>
 void score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
                    In<float> values, std::int64_t width, int scale, InOut<double> scores) {
     const Rows rows = borrow(indptr, indices, values);
@@ -254,19 +271,34 @@ void score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indp
     const std::int64_t size = static_cast<std::int64_t>(weights.size());
     nb::gil_scoped_release released;
     const RowMemory<Real> memory(rows);
-    ScoreWeights<Real> run;
-#ifdef RARESTREAM_HAS_AVX2
-    if constexpr (sizeof(Real) == 4)
-        run = use_avx2 ? avx2::score_weights_f32() : portable::score_weights_f32();
-    else
-        run = use_avx2 ? avx2::score_weights_f64() : portable::score_weights_f64();
-#else
-    if constexpr (sizeof(Real) == 4)
-        run = portable::score_weights_f32();
-    else
-        run = portable::score_weights_f64();
-#endif
-    run(weights.data(), size, most, rows, how, scores.data(), memory.scratch);
+    scorers<Real>().score(weights.data(), size, most, rows, how, scores.data(), memory.scratch);
+}
+
+template <class Real>
+nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> ranked_weights(In<Real> weights) {
+    std::vector<std::int32_t> order;
+    {
+        nb::gil_scoped_release released;
+        order = ranked(weights.data(), static_cast<std::int64_t>(weights.size()));
+    }
+    return copied(order);
+}
+
+// scores: a row to each size.
+template <class Real>
+void path_scores(In<Real> weights, In<std::uint16_t> classes, MaybeLargest largest, In<std::int64_t> indptr,
+                 In<std::int32_t> indices, In<float> values, std::int64_t width, int scale,
+                 nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores) {
+    const Rows rows = borrow(indptr, indices, values);
+    if (scores.shape(1) != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("path: one to a row");
+    if (classes.size() != weights.size()) throw std::invalid_argument("path: a class to each weight");
+    check_width(width, weights.size());
+    const Scale how = scale_of(scale, largest, weights.size());
+    const float* most = largest ? largest->data() : nullptr;
+    const std::int64_t d = static_cast<std::int64_t>(weights.size()), sizes = static_cast<std::int64_t>(scores.shape(0));
+    nb::gil_scoped_release released;
+    const RowMemory<Real> memory(rows);
+    scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, rows, how, scores.data(), memory.scratch);
 }
 
 }  // namespace
@@ -299,6 +331,12 @@ void bind_learners(nb::module_& m) {
     m.def("score_weights", &score_weights<float>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
     m.def("score_weights", &score_weights<double>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
+    m.def("ranked", &ranked_weights<float>);
+    m.def("ranked", &ranked_weights<double>);
+    m.def("score_path", &path_scores<float>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg());
+    m.def("score_path", &path_scores<double>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
 }
 

@@ -65,8 +65,13 @@ struct LearnerKernels {
     Kernels<double> in_float64;
 };
 
+// With weights that stand in a plain array, whatever learner they are from.
 template <class Real>
-using ScoreWeights = void (*)(const Real* weights, std::int64_t size, const float* largest, const Rows&, Scale,
-                              double* scores, const Scratch<Real>&);
+struct Scorers {
+    void (*score)(const Real* weights, std::int64_t size, const float* largest, const Rows&, Scale, double* scores,
+                  const Scratch<Real>&);
+    void (*path)(const Real* weights, const std::uint16_t* classes, std::int64_t size, std::int64_t sizes,
+                 const float* largest, Rows, Scale, double* scores, Scratch<Real>);
+};
 
 }  // namespace rarestream

@@ -6,6 +6,7 @@
 #include "kernels.hpp"
 #include "learn.hpp"
 #include "learners/all.hpp"
+#include "path.hpp"
 #include "run.hpp"
 
 namespace rarestream {
@@ -84,8 +85,8 @@ LearnerKernels find_kernels(const char* name) {
     return {};
 }
 
-ScoreWeights<float> score_weights_f32() { return &score<float>; }
-ScoreWeights<double> score_weights_f64() { return &score<double>; }
+Scorers<float> scorers_f32() { return {&score<float>, &score_path<float>}; }
+Scorers<double> scorers_f64() { return {&score<double>, &score_path<double>}; }
 
 }  // namespace RARESTREAM_ISA
 }  // namespace rarestream

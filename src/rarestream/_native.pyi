@@ -70,6 +70,19 @@ def score_weights(
     scores: NDArray[Any],
     /,
 ) -> None: ...
+def ranked(weights: NDArray[Any], /) -> NDArray[np.int32]: ...
+def score_path(
+    weights: NDArray[Any],
+    classes: NDArray[np.uint16],
+    largest: NDArray[Any] | None,
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    width: int,
+    scale: int,
+    scores: NDArray[np.float64],
+    /,
+) -> None: ...
 
 # metrics
 def narrow_labels(labels: NDArray[Any]) -> NDArray[np.int8]: ...

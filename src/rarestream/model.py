@@ -1,9 +1,9 @@
-"""Model: a learner and its state. Learns, scores, saves, loads."""
+"""Model: a learner and its state. Learns, scores, saves, loads, is cut to size."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,15 @@ from rarestream._version import __version__
 from rarestream.blocks import LARGEST_INDEX, Block, canonical
 from rarestream.errors import DataError, ModelBusyError, ModelFileError
 from rarestream.learners import TALLY, Learner, State, Weights, make_learner
+from rarestream.learners.base import placed
 from rarestream.metrics import StreamingAuc
 from rarestream.metrics.rows import Rows
 
 SCALES = ("none", "unit", "max")  # in the order of native/kernels.hpp
 DTYPES = ("float32", "float64")
 KINDS = ("resumable", "scoring")
+
+Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # of a model file: its header and arrays
 
 
 class Model:
@@ -60,6 +63,7 @@ class Model:
         self.positives = 0
         self.progress = StreamingAuc()  # of the scores rows had before they were learned
         self.source: dict[str, Any] = {}  # where the rows came from and how far it was read: for resuming
+        self.pruned_from: int | None = None  # how many weights it had before any were cut
         self._n_features = n_features
         self._state: State | Weights = learner.start(n_features, dtype, largest=scale == "max")
         self._kernel = learner.kernel()
@@ -148,15 +152,25 @@ class Model:
     def coef(self) -> NDArray[Any]:
         """The weight of every feature; read-only. Exact zeros where l1 says so. For scaled rows: see `scale`."""
         if self._coef is None:
-            weights = np.zeros(self._n_features, self.dtype)
-            for start, part in self._weights():
-                weights[start : start + len(part)] = part
+            weights = self.weights().weight[: self._n_features]
             if self._state.largest is not None:
                 known = self._state.largest[: self._n_features]
                 weights = np.divide(weights, known, out=np.zeros_like(weights), where=known > 0)
             weights.flags.writeable = False
             self._coef = weights
         return self._coef
+
+    def weights(self) -> Weights:
+        """What scoring needs: every feature's weight as scaled rows meet it, class counts, largest values."""
+        if isinstance(self._state, Weights):
+            return self._state
+        weight = np.zeros(self._n_features, self.dtype)
+        for start, part in self._weights():
+            weight[start : start + len(part)] = part
+        largest = self._state.largest
+        return Weights(
+            weight, self._state.tally[: len(TALLY)], None if largest is None else largest[: self._n_features]
+        )
 
     @property
     def nonzeros(self) -> int:
@@ -199,6 +213,44 @@ class Model:
             f"{self._n_features:,} features"
         )
 
+    # -- cutting to size
+
+    def prune(
+        self,
+        *,
+        nonzeros: int | None = None,
+        bytes: int | None = None,
+        auc_loss: float | None = None,
+        on: Block | Iterable[Block] | None = None,
+    ) -> Model:
+        """A model made for scoring only that keeps the largest weights, as they are; all others are exactly zero.
+
+        nonzeros  so many weights; all of them if there are not more
+        bytes     as many as a file made for scoring can hold without being larger than that
+        auc_loss  as few as lose no more than that AUC on the labelled rows `on`: the smallest size, within 1 %, from
+                  which on no larger size that was looked at loses more. Takes two or three passes over the rows;
+                  those of an iterator are kept meanwhile.
+
+        Weights are compared as scaled rows meet them. This model does not change. See `rarestream.pruning`.
+        """
+        if sum(given is not None for given in (nonzeros, bytes, auc_loss)) != 1:
+            raise ValueError("Model.prune: one of nonzeros, bytes and auc_loss says where to cut.")
+        if (on is None) != (auc_loss is None):
+            raise ValueError("Model.prune: auc_loss and on go together: what may be lost, and on which rows.")
+        for word, value in (("nonzeros", nonzeros), ("bytes", bytes), ("auc_loss", auc_loss)):
+            if value is not None and not value >= 0:
+                raise ValueError(f"Model.prune: {word} must be >= 0, got {value}.")
+        header, arrays = self._parts("scoring")
+        size = nonzeros
+        if on is not None and auc_loss is not None:
+            from rarestream.pruning import Ranked
+
+            size = Ranked(self.weights(), self._scale).path(on, auc_loss=auc_loss).smallest(auc_loss)
+        elif bytes is not None:
+            size = _largest_size(header, arrays, bytes)
+        order = _native.ranked(arrays["weight"])
+        return Model._of(*_cut(header, arrays, np.sort(order[:size])), "model")
+
     # -- files
 
     def save(self, path: str | os.PathLike[str], kind: str = "resumable") -> None:
@@ -220,12 +272,12 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Model.from_bytes, (self.to_bytes(self.kind),))
 
-    def _parts(self, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _parts(self, kind: str) -> Parts:
         if kind not in KINDS:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
         if kind == "resumable" and self.kind == "scoring":
             raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
-        header = {
+        header: dict[str, Any] = {
             "kind": kind,
             "rarestream": __version__,
             "learner": {"name": self.learner.name, "settings": self.learner.settings},
@@ -237,6 +289,8 @@ class Model:
             "source": self.source,
             "metrics": self.metrics,
         }
+        if self.pruned_from is not None:
+            header["pruned_from"] = self.pruned_from
         arrays: dict[str, NDArray[Any]] = {}
         if kind == "resumable":
             assert isinstance(self._state, State)
@@ -265,6 +319,7 @@ class Model:
             model = cls(made, dtype=header["dtype"], scale=header["scale"], n_features=count)
             model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
             model.source = dict(header["source"])
+            model.pruned_from = _count(header["pruned_from"]) if "pruned_from" in header else None
             model._metrics = {str(name): float(value) for name, value in header["metrics"].items()}
             model._take(str(header["kind"]), arrays)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError, MemoryError) as error:
@@ -295,8 +350,7 @@ class Model:
             progress = {key[9:]: part for key, part in arrays.items() if key.startswith("progress.")}
             self.progress = StreamingAuc.from_state(progress)
         elif kind == "scoring":
-            weight = np.zeros(d, self.dtype)
-            weight[index] = _checked(arrays, "weight", np.dtype(self.dtype), len(index))
+            weight = placed(index, _checked(arrays, "weight", np.dtype(self.dtype), len(index)), d)
             self._state = Weights(weight, state.tally[:numbers].copy(), state.largest)
         else:
             raise ValueError(f"its kind is {kind!r}")
@@ -368,6 +422,33 @@ class Model:
             raise ModelBusyError(
                 "Model.score: another thread is learning with this model. Score when it is done, or with a copy."
             )
+
+
+def _cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[Any]) -> Parts:
+    """The parts of a model made for scoring, cut to the weights at some places, which ascend."""
+    had = len(arrays["weight"])
+    if len(kept) == had:
+        return header, arrays
+    cut = {name: arrays[name][kept] for name in ("index", "weight")}
+    return {"pruned_from": had, **header}, {**arrays, **cut}
+
+
+def _largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: int) -> int:
+    """How many weights a file made for scoring can hold without being larger than `room` bytes."""
+    had = len(arrays["weight"])
+
+    def length(size: int) -> int:  # whichever weights they are
+        return len(modelfile.to_bytes(*_cut(header, arrays, np.arange(size))))
+
+    if length(had) <= room:
+        return had
+    least = length(0)
+    if least > room:
+        raise ValueError(f"Model.prune: bytes must be at least {least}, what a file without weights takes, got {room}.")
+    size = min(had - 1, (room - least) // sum(arrays[name].itemsize for name in ("index", "weight")))
+    while length(size) > room:  # the file's header has grown by a few digits
+        size -= 1
+    return size
 
 
 def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:

@@ -28,11 +28,15 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """The file of a header and arrays, whole or not at all."""
+    write_whole(path, to_bytes(header, arrays))
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes aside, flushes, renames: at any moment the path holds the old file or the new one, whole."""
     target = Path(path)
     if target.exists() and not (target.is_file() or target.is_dir()):  # renaming would replace a device, /dev/null too
         raise ModelFileError(f"{target}: is not a regular file. Choose another name.")
-    data = to_bytes(header, arrays)
     aside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
         handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

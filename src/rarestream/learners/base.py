@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -46,11 +47,28 @@ class Weights(NamedTuple):
     largest: NDArray[np.float32] | None
 
     def grown(self, slots: int) -> Weights:
-        return Weights(padded(self.weight, slots), self.tally, padded(self.largest, slots))
+        at = np.flatnonzero(self.weight)
+        return Weights(placed(at, self.weight[at], slots), self.tally, padded(self.largest, slots))
 
     @property
     def slots(self) -> int:
         return len(self.weight)
+
+
+def placed(at: NDArray[Any], values: NDArray[Any], slots: int) -> NDArray[Any]:
+    """Zeros but for the values at some places. Where these are few, only the pages they stand on cost memory."""
+    size = slots * values.itemsize
+    if len(at) * mmap.PAGESIZE < size:
+        # NumPy asks for huge pages, and a few scattered values would fill as many of them as there are.
+        try:
+            plain = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except OSError as error:
+            raise MemoryError(f"no room for {slots} weights") from error
+        weights = np.frombuffer(plain, values.dtype)
+    else:
+        weights = np.zeros(slots, values.dtype)
+    weights[at] = values
+    return weights
 
 
 @overload

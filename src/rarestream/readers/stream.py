@@ -135,6 +135,11 @@ class Stream:
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
     @property
+    def replayable(self) -> bool:
+        """Whether there can be more than one pass: not over standard input."""
+        return all(source.replayable for source in self._sources)
+
+    @property
     def fraction(self) -> float | None:
         """How much has come, 0 to 1, by stored bytes, or by rows when shuffling; None if nobody can know."""
         if self._shuffle is not None:
@@ -161,7 +166,7 @@ class Stream:
         return self
 
     def __iter__(self) -> Iterator[Block]:
-        if self._passes and not all(source.replayable for source in self._sources):
+        if self._passes and not self.replayable:
             name = next(source.name for source in self._sources if not source.replayable)
             raise DataError(f"{name}: can be read only once. For several passes, save it to a file first.")
         self._passes += 1
