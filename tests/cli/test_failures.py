@@ -52,6 +52,24 @@ from tests.cli.conftest import process, run
         (["evaluate", "{trained}", "{one}"], 3, "all 2 rows are negative"),
         (["evaluate", "{trained}", "{events}", "--scores", "{events}"], 2, "takes no MODEL"),
         (["evaluate", "--scores", "missing.txt"], 1, "no such file"),
+        (["prune", "{trained}"], 2, "one of them must say where to cut"),
+        (["prune", "{trained}", "-o", "{new}", "--path", "--on", "{events}"], 2, "must say where to cut"),
+        (["prune", "{trained}", "-o", "{new}", "--nonzeros", "9", "--bytes", "9"], 2, "only one of them"),
+        (["prune", "{trained}", "-o", "{new}", "--nonzeros", "-1"], 2, "'--nonzeros'"),
+        (["prune", "{trained}", "-o", "{new}", "--bytes", "-1"], 2, "'--bytes'"),
+        (["prune", "{trained}", "-o", "{new}", "--bytes", "99"], 2, "must be at least"),
+        (["prune", "{trained}", "-o", "{new}", "--auc-loss", "0.1"], 2, "--on DATA"),
+        (["prune", "{trained}", "-o", "{new}", "--auc-loss", "-1", "--on", "{events}"], 2, "must be >= 0, got -1.0"),
+        (["prune", "{trained}", "-o", "{new}", "--auc-loss", "nan", "--on", "{events}"], 2, "must be >= 0, got nan"),
+        (["prune", "{trained}", "-o", "{new}", "--auc-loss", "0.1", "--on", "{one}"], 3, "all 2 rows are negative"),
+        (["prune", "{trained}", "-o", "{new}", "--auc-loss", "0.1", "--on", "{bad}"], 3, "bad.svm:2:3"),
+        (["prune", "{trained}", "-o", "{new}", "--auc-loss", "0.1", "--on", "missing.svm"], 1, "no such file"),
+        (["prune", "{trained}", "--path"], 2, "--on DATA"),
+        (["prune", "{trained}", "--nonzeros", "9", "--plot", "p.png"], 2, "--on DATA"),
+        (["prune", "{trained}", "--plot", "{folder}/p.pdf", "--on", "{events}"], 2, "draws a .png or an .svg"),
+        (["prune", "{trained}", "-o", "{trained}", "--nonzeros", "9"], 2, "would be lost"),
+        (["prune", "{trained}", "-o", "{folder}/no/m.rare", "--nonzeros", "9"], 1, "does not exist"),
+        (["prune", "missing.rare", "--nonzeros", "9"], 1, "missing.rare: cannot be read"),
         (["inspect", "{events}"], 1, "not a rarestream model"),
         (["inspect", "{trained}", "--diff", "missing.rare"], 1, "missing.rare"),
         (["demo", "--rows", "5"], 2, "'--rows'"),
@@ -119,7 +137,7 @@ def test_version_and_help():
     from rarestream import __version__
 
     assert run("--version").stdout == f"rarestream {__version__}\n"
-    for command in ("train", "predict", "evaluate", "inspect", "demo", "reproduce"):
+    for command in ("train", "predict", "evaluate", "prune", "inspect", "demo", "reproduce"):
         assert command in run("--help").stdout
         assert "Usage" in run(command, "-h").stdout
 

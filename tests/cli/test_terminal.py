@@ -121,7 +121,8 @@ def test_bars_are_fine_to_an_eighth_and_never_vanish():
 
 def test_a_curve_stays_in_its_frame_whatever_its_points():
     for points in ([(10, 0.7)], [(10, 0.7), (20, 0.7)], [(1, 0.2), (50, 0.95), (100, 0.9)]):
-        lines = look.curve(points, 0.9, " best 0.9 ", 60)
+        lines = look.curve(points, 0.9, " best 0.9 ", 60, ("0", "100 rows"))
         assert {len(line) for line in lines} == {60}
         assert sum("best 0.9" in line for line in lines) == 1
-    assert look.curve([], 0.9, "", 60) == []
+        assert lines[-1].split() == ["0", "100", "rows"]
+    assert look.curve([], 0.9, "", 60, ("", "")) == []

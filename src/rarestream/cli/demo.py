@@ -95,7 +95,8 @@ class _Story:
         )
         self.ink.line()
         label = f" best possible {self.best:.4f} "
-        for line in look.curve(self._climb(), self.best, label, self.columns - 4):
+        ends = ("0", f"{look.short(self.rows)} rows")
+        for line in look.curve(self._climb(), self.best, label, self.columns - 4, ends):
             self.ink.line("  " + self._coloured(line, label))
         self.seconds = seconds
         return model

@@ -57,6 +57,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "positives": model.positives,
         "n_features": model.n_features,
         "nonzeros": model.nonzeros,
+        "pruned_from": model.pruned_from,
         "intercept": model.intercept,
         "threshold": model.threshold,
         "metrics": header.get("metrics", {}),
@@ -102,6 +103,7 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
         f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}"
         for word, value in learner["settings"].items()
     )
+    pruned = "" if facts["pruned_from"] is None else f"; pruned from {look.count(facts['pruned_from'])}"
     lines = [
         ("learner", f"{learner['name']}  {ink(settings, 'dim')}"),
         ("scale", f"{facts['scale']}, state in {facts['dtype']}"),
@@ -113,7 +115,7 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
         (
             "weights",
             f"{look.count(facts['nonzeros'])} not zero, of {look.count(facts['n_features'])} columns"
-            f" ({look.share(facts['nonzeros'], facts['n_features'])})",
+            f" ({look.share(facts['nonzeros'], facts['n_features'])}){pruned}",
         ),
     ]
     if "progressive_auc" in metrics:

@@ -101,9 +101,15 @@ def table(rows: Sequence[Sequence[str]], heading: Sequence[str], left: Sequence[
 
 
 def curve(
-    points: Sequence[tuple[float, float]], ceiling: float, ceiling_label: str, columns: int, lines: int = 10
+    points: Sequence[tuple[float, float]],
+    ceiling: float,
+    ceiling_label: str,
+    columns: int,
+    ends: tuple[str, str],
+    lines: int = 10,
 ) -> list[str]:
-    """A curve of (rows, AUC) in dots of a braille grid, under a dashed line at the ceiling."""
+    """A curve of (x, AUC), x from 0, in dots of a braille grid, under a dashed line at the ceiling. `ends` name the
+    ends of the x axis."""
     if not points:
         return []
     margin, plot = 7, columns - 7
@@ -134,11 +140,8 @@ def curve(
         value = high - line / max(1, lines - 1) * (high - low)
         axis = f"{value:.3f} ┤" if line % 3 == 0 or line == lines - 1 else " " * 6 + "│"
         out.append(axis + "".join(cells))
-    foot = [" "] * plot
-    end = f"{short(last)} rows"
-    foot[0] = "0"
-    foot[plot - len(end) :] = end
-    out += [" " * (margin - 1) + "└" + "─" * plot, " " * margin + "".join(foot)]
+    foot = ends[0] + ends[1].rjust(plot - len(ends[0]))
+    out += [" " * (margin - 1) + "└" + "─" * plot, " " * margin + foot]
     return out
 
 
