@@ -28,7 +28,7 @@ import table
 from shapes import SHAPES, make
 
 PEERS = ("sklearn", "vw", "river")
-PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "starting", "memory", "learners")
+PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "path", "starting", "memory", "learners")
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -74,6 +74,9 @@ def main() -> None:
     if "metrics" in parts:
         say(start, "AUC")
         results["metrics"] = small.metrics(rounds, chosen)
+    if "path" in parts:
+        say(start, "AUC at 50 sizes")
+        results["path"] = small.path(rounds)
     if "starting" in parts:
         say(start, "starting up, size")
         results["starting"], results["installed"] = small.starting(rounds), small.installed_size()

@@ -1,4 +1,4 @@
-"""What is measured once: rows that come alone, metrics, starting up, size, memory."""
+"""What is measured once: rows that come alone, metrics, the path of sizes, starting up, size, memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,13 @@ import numpy as np
 
 import machine
 import peers
-from rarestream import Model, StreamingAuc, auc
+from rarestream import Block, Model, StreamingAuc, auc, read
+from rarestream.evaluate import path as path_of
 from shapes import SHAPES, make
 from timing import CORES, command, interleaved, one_core, peak_memory, rarestream_command, timed
 
 WIDTHS = (10**4, 10**6, 10**7)
+PATH_SHAPES = ("news20b", "rcv1b", "avazu")
 NONZEROS = 50  # of a row that comes alone
 COLD = "Model.learn_one, features all over"
 IMPORTS = {
@@ -115,6 +117,38 @@ def metrics(rounds: int, chosen: set[str], count: int = 10**7) -> dict[str, floa
     best = interleaved(contestants, rounds, seldom=["sklearn roc_auc_score"])
     seen = {"StreamingAuc.add": cut[-1] + 8192}
     return {name: cost.cpu / seen.get(name, count) * 1e9 for name, cost in best.items()}
+
+
+def path(rounds: int) -> dict[str, dict[str, float]]:
+    """Seconds for the AUC at 50 sizes of a model, by shape: in one pass, and size by size on the same rows.
+
+    Size by size is: cut the model, score every row, exact AUC. From a file, every size reads it, as `evaluate` does.
+    """
+    found = {}
+    for name in PATH_SHAPES:
+        data = make(SHAPES[name], 0.2)
+        rows, file = data.train, data.svmlight
+        model = Model("dual-auc")
+        model.learn(rows)
+        sizes = path_of(model, rows).sizes
+
+        def alone(on: Callable[[], Iterable[Block]], model: Model = model, sizes: Sequence[int] = sizes) -> None:
+            for size in sizes:
+                small = model.prune(nonzeros=size)
+                labels, scores = zip(*((block.labels, small.score(block)) for block in on()), strict=True)
+                auc(np.concatenate(labels), np.concatenate(scores))
+
+        contestants = {
+            "path": timed(lambda model=model, rows=rows: lambda: path_of(model, rows)),
+            "size by size": timed(lambda alone=alone, rows=rows: lambda: alone(lambda: [rows])),
+            "path, from a file": timed(lambda model=model, file=file: lambda: path_of(model, read(file, threads=0))),
+            "size by size, from a file": timed(
+                lambda alone=alone, file=file: lambda: alone(lambda: read(file, threads=0))
+            ),
+        }
+        best = interleaved(contestants, rounds, seldom=[name for name in contestants if "by size" in name])
+        found[name] = {name: cost.cpu for name, cost in best.items()}
+    return found
 
 
 def starting(rounds: int) -> dict[str, float]:

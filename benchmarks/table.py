@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from contests import LIMIT, OURS, SKLEARN
-from small import COLD, IMPORTS
+from small import COLD, IMPORTS, PATH_SHAPES
 
 Results = dict[str, Any]
 
@@ -81,6 +81,11 @@ def bars(results: Results) -> list[Bar]:
             True,
         )
     )
+    for shape in PATH_SHAPES:
+        for where in (", from a file", ""):
+            ratio = _ratio(results, "path", shape, f"size by size{where}", f"path{where}")
+            what = f"path of 50 sizes vs size by size, {shape}{where or ', in memory'}"
+            found.append(Bar(what, 20, 20, ratio, "x faster", True))
     size = results.get("installed")
     found.append(Bar("installed size", 3, 1, sum(size.values()) / 1e6 if size else None, "MB", False))
     late = starting["rarestream --help"] - starting["python -c pass"] if "rarestream --help" in starting else None
@@ -149,6 +154,9 @@ def print_small(results: Results) -> None:
         print("\nAUC of 10^7 scores, one core: ns a score")
         for name, spent in results["metrics"].items():
             print(f"{name:40}{spent:>19.1f}")
+    if "path" in results:
+        print("\nAUC at 50 sizes of a model, one core: seconds")
+        _print_columns(results["path"], None, "{:.3f}")
     if "starting" in results:
         print("\nStarting up: milliseconds")
         for name, spent in results["starting"].items():
