@@ -13,11 +13,12 @@
 #include "csr.hpp"
 #include "gate.hpp"
 #include "kernels.hpp"
+#include "ladder.hpp"
 #include "rank.hpp"
 
 namespace rarestream {
 
-namespace portable {
+inline namespace portable {
 LearnerKernels find_kernels(const char* name);
 Scorers<float> scorers_f32();
 Scorers<double> scorers_f64();
@@ -244,6 +245,14 @@ nb::tuple touched(TableArray<Real> table) {
     return nb::make_tuple(copied(index), owned(std::move(kept), size));
 }
 
+// The counts of a Ladder that these numbers stand on.
+template <class Real>
+nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> ladder(In<Real> numbers, double most) {
+    std::vector<std::int32_t> counts(Ladder::NUMBERS);
+    Ladder(counts.data(), most).stand(numbers.data(), numbers.size());
+    return copied(counts);
+}
+
 template <class Real>
 Scorers<Real> scorers() {
 #ifdef RARESTREAM_HAS_AVX2
@@ -332,6 +341,8 @@ void bind_learners(nb::module_& m) {
           nb::arg(), nb::arg(), nb::arg());
     m.def("score_weights", &score_weights<double>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg());
+    m.def("ladder", &ladder<float>);
+    m.def("ladder", &ladder<double>);
     m.def("ranked", &ranked_weights<float>);
     m.def("ranked", &ranked_weights<double>);
     m.def("score_path", &path_scores<float>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),

@@ -66,6 +66,10 @@ struct DualCoordinates {
         z = z + hcu * x;
         n = root(n * n + q * (x * x));
     }
+    RARESTREAM_INLINE void step(Pair<Real>& pair, Real x) const {
+        pair.z += hcu * x;
+        pair.n = std::sqrt(pair.n * pair.n + q * (x * x));
+    }
 };
 
 }  // namespace RARESTREAM_ISA

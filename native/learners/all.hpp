@@ -18,6 +18,7 @@
     X(AdaGrad)                 \
     X(AdaOam)                  \
     X(DualAveraging)           \
+    X(DualAveragingBudget)     \
     X(Fsauc)                   \
     X(FtrlAuc)                 \
     X(FtrlAucExact)            \

@@ -43,6 +43,17 @@ def test_flags_reach_the_model(events, tmp_path):
     assert (model.learner.settings["l1"], model.learner.settings["learning_rate"]) == (0.5, 2.0)
 
 
+@pytest.mark.parametrize("words", [("--budget", 70), ("--set", "budget=70")])
+def test_a_budget_is_held(events, tmp_path, words):
+    path = tmp_path / "m.rare"
+    done = run("train", events, "-o", path, *words, "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert 0 < max(line["nonzeros"] for line in lines) <= 70
+    assert Model.load(path).learner.settings["budget"] == 70
+    assert run("train", events, "--resume", path, "--budget", 70).exit_code == 0
+    assert "has 70, not 71" in run("train", events, "--resume", path, "--budget", 71).stderr
+
+
 def test_without_a_terminal_only_a_summary_is_said_and_on_stderr(events, tmp_path):
     done = run("train", events, "-o", tmp_path / "m.rare")
     assert done.stdout == ""

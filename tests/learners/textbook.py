@@ -99,6 +99,13 @@ def soft(z: np.ndarray, t: float) -> np.ndarray:
     return np.sign(z) * np.maximum(abs(z) - t, 0)
 
 
+def among_the_most(worth: np.ndarray, budget: int) -> np.ndarray:
+    """Which numbers live: no more than `budget` stand on their rung of the ladder or higher."""
+    size, power = np.frexp(worth)  # worth = size * 2^power, 1/2 <= size < 1: 512 rungs from there to 1
+    rung = np.where(worth > 0, np.floor(1024 * size + 10126 / 2**14) + 512 * power, -np.inf)
+    return np.array([np.sum(rung >= mine) <= budget for mine in rung])
+
+
 class Means:
     """Class counts and mean scores, each row counted when it arrives."""
 
@@ -163,14 +170,22 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     return np.array(scores), weights(), bias.w
 
 
-@twin(DualAveraging, {"l1": 0.05}, {"loss": "logistic", "l1": 0.6}, waits=lambda learner: learner.loss == "auc")
+@twin(
+    DualAveraging,
+    {"l1": 0.05},
+    {"loss": "logistic", "l1": 0.6},
+    {"budget": 3},
+    {"loss": "logistic", "budget": 5},
+    waits=lambda learner: learner.loss == "auc",
+)
 def dual_averaging(learner: DualAveraging, rows: Rows):
     d = rows.dense.shape[1]
     z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
     scores = []
 
     def weights():
-        return -learner.learning_rate * soft(z, learner.l1) / (learner.beta + np.sqrt(v))
+        w = -learner.learning_rate * soft(z, learner.l1) / (learner.beta + np.sqrt(v))
+        return np.where(among_the_most(abs(z * w), learner.budget), w, 0) if learner.budget else w
 
     for x, y, h, shrink in rows:
         s = weights() @ x

@@ -33,6 +33,10 @@ LearnerName = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A setting of the learner, as l1=0.1; repeat.", metavar="NAME=VALUE")
 ]
+Budget = Annotated[
+    int | None,
+    typer.Option(help="Weights that may be other than zero, at any time.", min=1, metavar="N"),
+]
 Scale = Annotated[
     str | None, typer.Option(help="How rows are scaled: unit (the default), max or none.", metavar="NAME")
 ]
@@ -57,6 +61,7 @@ def train(
     output: Output = None,
     learner: LearnerName = None,
     set: Settings = None,
+    budget: Budget = None,
     scale: Scale = None,
     dtype: Dtype = None,
     shuffle: Shuffle = None,
@@ -81,7 +86,8 @@ def train(
     """
     target = _target(output, resume, data)
     marks = _marks(progress)
-    model = _resumed(resume, learner, set, scale, dtype) if resume else _new(learner, set, scale, dtype)
+    settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
+    model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
 
     from rarestream.cli.progress import Progress, counts, emit
     from rarestream.evaluate import Place, Run, place_in
@@ -189,7 +195,7 @@ def _marks(pace: str | None) -> Iterator[int]:
     )
 
 
-def _new(name: str | None, settings: list[str] | None, scale: str | None, dtype: str | None) -> Model:
+def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
     from rarestream.model import DTYPES, SCALES, Model
 
     made = _learner(name or DEFAULT_LEARNER, settings)
@@ -198,7 +204,7 @@ def _new(name: str | None, settings: list[str] | None, scale: str | None, dtype:
     return Model(made, scale=scale or "unit", dtype=dtype or "float32")
 
 
-def _resumed(path: Path, name: str | None, settings: list[str] | None, scale: str | None, dtype: str | None) -> Model:
+def _resumed(path: Path, name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
     """The model of a file. Its settings are part of it: what a user says again must agree."""
     from rarestream.model import Model
 
@@ -207,8 +213,8 @@ def _resumed(path: Path, name: str | None, settings: list[str] | None, scale: st
         failures.say(f"{path}: was saved with --scoring-only and cannot be resumed.", failures.FAILED)
     told: dict[str, tuple[Any, Any]] = {}
     if name is not None:
-        told["--learner"] = (_learner(name, None).name, model.learner.name)
-    for text in settings or []:
+        told["--learner"] = (_learner(name, []).name, model.learner.name)
+    for text in settings:
         word, _ = _setting(model.learner.name, text)
         mine = _learner(model.learner.name, [text]).settings[word]
         told[f"--set {word}"] = (mine, model.learner.settings[word])
@@ -224,12 +230,12 @@ def _resumed(path: Path, name: str | None, settings: list[str] | None, scale: st
     return model
 
 
-def _learner(name: str, settings: list[str] | None) -> Any:
+def _learner(name: str, settings: list[str]) -> Any:
     from rarestream.learners import learner_names, make_learner
 
     _among("--learner", name, learner_names())
     try:
-        return make_learner(name, **dict(_setting(name, text) for text in settings or []))
+        return make_learner(name, **dict(_setting(name, text) for text in settings))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'--set'") from None
 
@@ -238,13 +244,23 @@ def _setting(name: str, text: str) -> tuple[str, Any]:
     """A NAME=VALUE as the learner expects it."""
     import dataclasses
 
-    from rarestream.learners.base import learner_class, parse_setting
+    from rarestream.learners.base import learner_class, learner_names, parse_setting
 
     word, equals, value = text.partition("=")
     word = word.strip().replace("-", "_")
     if not equals:
         raise typer.BadParameter(f"a setting is NAME=VALUE, such as l1=0.1, got {text!r}.", param_hint="'--set'")
-    known = [field.name for field in dataclasses.fields(learner_class(name)[0])]
+
+    def words(learner: str) -> list[str]:
+        return [field.name for field in dataclasses.fields(learner_class(learner)[0])]
+
+    known = words(name)
+    if word == "budget" and word not in known:
+        having = " and ".join(learner for learner in learner_names() if word in words(learner))
+        raise typer.BadParameter(
+            f"{name} holds no budget while it learns; {having} do. Or cut the model afterwards: rarestream prune.",
+            param_hint="'--budget'",
+        )
     _among("--set", word, known, f"setting of {name}")
     try:
         return word, parse_setting(name, word, value.strip())
