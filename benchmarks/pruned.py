@@ -1,20 +1,20 @@
-"""Test AUC of untuned models cut to the size of the published ones, by the protocol of the FTRL-AUC paper.
+"""Test AUC of small models, cut afterwards or held to their size while they learn; protocol of the FTRL-AUC paper.
 
-    python benchmarks/pruned.py --data-dir DIR [--trials 4] [--sets farm-ads,imdb,news20b,reviews] [--l1 0.1,1]
+    python benchmarks/pruned.py --data-dir DIR [--trials 10] [--sets farm-ads,imdb] [--ratios 0.0006,0.013] [--l1 0.1,1]
 
 The learners learn the training rows of each trial (rarestream.reproduce.protocol) in one pass, as they come, nothing
-tuned and no l1; then the largest weights stay, as many as the published FTRL-AUC models had on average (Table II: its
-sparse ratio times d). Published: FTRL-AUC, tuned on the validation rows, which are not used here. Means of the trials,
-with the standard error; all weights for comparison.
+tuned. Pruned: no l1, then the largest weights stay, as many as the published FTRL-AUC models had on average (Table II:
+its sparse ratio times d). Budget: no more than these at any time while learning. Published: FTRL-AUC, tuned on the
+validation rows, which are not used here. Means of the trials, with the standard error; as made: with all weights.
 
---l1 VALUES trains with each of these l1, too, and cuts the model without l1 to as many weights as that left.
+--ratios takes these shares of d in place of the published ones. --l1 trains with each of these l1, too: as made is that
+model then, and the others have as many weights as it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,67 +29,52 @@ PUBLISHED = {  # sparse ratio, AUC of FTRL-AUC
     "reviews": (0.0006, 0.9132),
 }
 LEARNERS = ["dual-auc", "dual-logistic"]
+COLUMNS = ("weights", "pruned", "budget", "as made")
+
+Found = dict[str, list[tuple[float, ...]]]  # by learner, for each trial: the columns
 
 
-Found = dict[str, list[tuple[float, float, float]]]  # by learner, for each trial
-
-
-def trials(rows: Block, size: int, count: int) -> Found:
-    """The weights kept, the test AUC of the pruned model and of the full one."""
+def trials(rows: Block, size: int, count: int, l1: float = 0.0) -> Found:
     found: Found = {name: [] for name in LEARNERS}
-    for train, test in parted(rows, count):
-        for name in LEARNERS:
-            model = Model(name)
-            model.learn(train)
-            found[name].append((size, tested(model.prune(nonzeros=size), test), tested(model, test)))
-    return found
-
-
-def against_l1(rows: Block, l1: float, count: int) -> Found:
-    """The weights that l1 left, the test AUC of a model pruned to as many and of the one that l1 made."""
-    found: Found = {name: [] for name in LEARNERS}
-    for train, test in parted(rows, count):
-        for name in LEARNERS:
-            sparse, model = Model(make_learner(name, l1=l1)), Model(name)
-            sparse.learn(train)
-            model.learn(train)
-            small = model.prune(nonzeros=sparse.nonzeros)
-            found[name].append((sparse.nonzeros, tested(small, test), tested(sparse, test)))
-    return found
-
-
-def parted(rows: Block, count: int) -> Iterator[tuple[Block, Block]]:
     for split in protocol.splits(len(rows))[:count]:
-        yield rows.take(split.train), rows.take(split.test)
+        train, test = rows.take(split.train), rows.take(split.test)
+        for name in LEARNERS:
+            made = learned(train, name, l1=l1)
+            few = max(1, made.nonzeros) if l1 else size
+            pruned = (learned(train, name) if l1 else made).prune(nonzeros=few)
+            models = (pruned, learned(train, name, budget=few), made)
+            found[name].append((few, *(auc(test.labels, model.score(test)) for model in models)))
+    return found
 
 
-def tested(model: Model, test: Block) -> float:
-    return auc(test.labels, model.score(test))
-
-
-def cell(aucs: np.ndarray) -> str:
-    error = aucs.std(ddof=1) / np.sqrt(len(aucs)) if len(aucs) > 1 else float("nan")
-    return f"{aucs.mean():.4f} ± {error:.4f}"
+def learned(train: Block, name: str, **settings: float) -> Model:
+    model = Model(make_learner(name, **settings))
+    model.learn(train)
+    return model
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--trials", type=int, default=4)
+    parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--sets", default=",".join(PUBLISHED))
+    parser.add_argument("--ratios", default="", help="shares of d to keep, such as 0.0006,0.013; else the published")
     parser.add_argument("--l1", default="", help="values of l1 to compare with, such as 0.1,1")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    columns = [f"{name}{what}" for name in LEARNERS for what in (" weights", " pruned", " as made")]
+    columns = [f"{name} {what}" for name in LEARNERS for what in COLUMNS]
     print(f"{'data set':20}" + "".join(f"{column:>23}" for column in columns) + f"{'published':>11}")
     results: dict[str, Found] = {}
     for name in given.sets.split(","):
-        ratio, published = PUBLISHED[name]
         rows = protocol.load(given.data_dir, name)
-        block, size = Block.of(rows.X, rows.labels), int(ratio * rows.n_features)
-        show(results, name, trials(block, size, given.trials), f"{published:11.4f}")
+        block, d = Block.of(rows.X, rows.labels), rows.n_features
+        for ratio in map(float, filter(None, given.ratios.split(","))):
+            show(results, f"{name}, {ratio:g} d", trials(block, int(ratio * d), given.trials))
+        if not given.ratios:
+            ratio, published = PUBLISHED[name]
+            show(results, name, trials(block, int(ratio * d), given.trials), f"{published:11.4f}")
         for l1 in filter(None, given.l1.split(",")):
-            show(results, f"{name}, l1={l1}", against_l1(block, float(l1), given.trials))
+            show(results, f"{name}, l1={l1}", trials(block, 0, given.trials, float(l1)))
     if given.json:
         given.json.write_text(json.dumps(results, indent=1))
 
@@ -98,9 +83,14 @@ def show(results: dict[str, Found], name: str, found: Found, end: str = "") -> N
     results[name] = found
     cells = []
     for one in found.values():
-        weights, pruned, made = np.array(one).T
-        cells += [f"{weights.mean():,.0f}", cell(pruned), cell(made)]
+        weights, *aucs = np.array(one).T
+        cells += [f"{weights.mean():,.0f}", *map(cell, aucs)]
     print(f"{name:20}" + "".join(f"{one:>23}" for one in cells) + end, flush=True)
+
+
+def cell(aucs: np.ndarray) -> str:
+    error = aucs.std(ddof=1) / np.sqrt(len(aucs)) if len(aucs) > 1 else float("nan")
+    return f"{aucs.mean():.4f} ± {error:.4f}"
 
 
 if __name__ == "__main__":
