@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "borrow.hpp"
 #include "csr.hpp"
 #include "gate.hpp"
 #include "kernels.hpp"
@@ -34,20 +35,16 @@ Scorers<double> scorers_f64();
 
 namespace {
 
-bool avx2_available() {
-#ifdef RARESTREAM_HAS_AVX2
-    return __builtin_cpu_supports("avx2");
-#else
-    return false;
-#endif
-}
-
 bool avx2_wanted() {
     const char* chosen = std::getenv("RARESTREAM_ISA");
     return avx2_available() && !(chosen && std::string(chosen) == "portable");
 }
 
+}  // namespace
+
 bool use_avx2 = avx2_wanted();
+
+namespace {
 
 std::string isa() { return use_avx2 ? "avx2" : "portable"; }
 
@@ -60,48 +57,6 @@ void set_isa(const std::string& name) {
 template <class Real>
 using TableArray = nb::ndarray<Real, nb::ndim<2>, nb::device::cpu>;
 using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
-using MaybeLargest = std::optional<InOut<float>>;
-
-// Room for the longest of the rows, 64 bytes aligned.
-template <class Real>
-class RowMemory {
-    std::vector<Real> reals_;
-
-public:
-    Scratch<Real> scratch{};
-
-    explicit RowMemory(const Rows& rows) {
-        std::int64_t longest = 0;
-        for (std::int64_t i = 0; i < rows.size; ++i)
-            longest = std::max(longest, rows.indptr[i + 1] - rows.indptr[i]);
-        const std::size_t room = (static_cast<std::size_t>(longest) / 16 + 1) * 16;
-        reals_.resize(6 * room + 16);
-        auto address = reinterpret_cast<std::uintptr_t>(reals_.data());
-        Real* base = reinterpret_cast<Real*>((address + 63) / 64 * 64);
-        scratch = {base, base + room, base + 2 * room, base + 3 * room, base + 4 * room,
-                   base + 5 * room};
-    }
-};
-
-Rows borrow(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values) {
-    if (indptr.size() < 1 || indices.size() != values.size() ||
-        indptr.data()[indptr.size() - 1] != static_cast<std::int64_t>(indices.size()))
-        throw std::invalid_argument("rows: indptr, indices and values do not belong together");
-    return {indptr.data(), indices.data(), values.data(), nullptr, nullptr,
-            static_cast<std::int64_t>(indptr.size()) - 1};
-}
-
-Scale scale_of(int code, const MaybeLargest& largest, std::size_t slots) {
-    if (code < 0 || code > 2) throw std::invalid_argument("scale: 0, 1 or 2");
-    if (code == 2 && !(largest && largest->size() >= slots))
-        throw std::invalid_argument("scale 2 needs the largest values of all coordinates");
-    return static_cast<Scale>(code);
-}
-
-void check_width(std::int64_t width, std::size_t slots) {
-    if (width < 0 || static_cast<std::size_t>(width) > slots)
-        throw std::invalid_argument("rows: wider than the state");
-}
 
 // A model's state, borrowed for one call.
 template <class Real>

@@ -7,6 +7,7 @@ void bind_learners(nanobind::module_&);
 void bind_svmlight(nanobind::module_&);
 void bind_auc(nanobind::module_&);
 void bind_published(nanobind::module_&);
+void bind_race(nanobind::module_&);
 }  // namespace rarestream
 
 NB_MODULE(_native, m) {
@@ -16,4 +17,5 @@ NB_MODULE(_native, m) {
     rarestream::bind_svmlight(m);
     rarestream::bind_auc(m);
     rarestream::bind_published(m);
+    rarestream::bind_race(m);
 }

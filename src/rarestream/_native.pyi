@@ -131,3 +131,39 @@ class PublishedMethod:
         /,
     ) -> None: ...
     def weights(self) -> NDArray[np.float64]: ...
+
+# race
+class RaceKernel:
+    def __init__(self, settings: list[tuple[int, bool, float, float, float, float, float, bool]]) -> None: ...
+    @property
+    def lanes(self) -> int: ...
+    def learn(
+        self,
+        table: NDArray[np.float32],
+        counts: NDArray[np.float64],
+        means: NDArray[np.float64],
+        largest: NDArray[np.float32] | None,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        values: NDArray[Any],
+        width: int,
+        labels: NDArray[Any] | None,
+        importances: NDArray[Any] | None,
+        scale: int,
+        scores: NDArray[np.float32],
+        isa: str = "",
+        /,
+    ) -> int: ...
+    def score(
+        self,
+        table: NDArray[np.float32],
+        largest: NDArray[np.float32] | None,
+        lane: int,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        values: NDArray[Any],
+        width: int,
+        scale: int,
+        scores: NDArray[np.float64],
+        /,
+    ) -> None: ...

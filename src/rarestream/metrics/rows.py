@@ -58,7 +58,7 @@ def both_classes(where: str, rows: int, positives: int) -> None:
     if not 0 < positives < rows:
         what = f"all {rows:,} rows are {'positive' if positives else 'negative'}" if rows else "there are no rows"
         raise DataError(
-            f"{where}: {what}; AUC compares positives with negatives. Evaluate on rows of both, and check "
+            f"{where}: {what}; AUC compares positives with negatives. Use rows of both, and check "
             "which label counts as positive (--positive VALUE)."
         )
 
