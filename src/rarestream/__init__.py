@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
     from rarestream.learners import make_learner as make_learner
     from rarestream.learners.adagrad import AdaGrad as AdaGrad
     from rarestream.learners.adaoam import AdaOam as AdaOam
+    from rarestream.learners.auto import Auto as Auto
     from rarestream.learners.dual_averaging import DualAveraging as DualAveraging
     from rarestream.learners.fsauc import Fsauc as Fsauc
     from rarestream.learners.ftrl_auc import FtrlAuc as FtrlAuc

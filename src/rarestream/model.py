@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from rarestream._version import __version__
 from rarestream.blocks import LARGEST_INDEX, Block, canonical
 from rarestream.errors import DataError, ModelBusyError, ModelFileError
 from rarestream.learners import TALLY, Learner, State, Weights, make_learner
-from rarestream.learners.base import placed
+from rarestream.learners.base import padded, placed
 from rarestream.metrics import StreamingAuc
 from rarestream.metrics.rows import Rows
 
@@ -23,6 +24,13 @@ DTYPES = ("float32", "float64")
 KINDS = ("resumable", "scoring")
 
 Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # of a model file: its header and arrays
+
+
+class ChosenBy(NamedTuple):
+    """What chose a model's learner, and how many rows the model had learned then."""
+
+    name: str
+    rows: int
 
 
 class Model:
@@ -71,6 +79,14 @@ class Model:
         self._scale = SCALES.index(scale)
         self._coef: NDArray[Any] | None = None
         self._metrics: dict[str, float] = {}
+        self.chosen_by: ChosenBy | None = None  # what settled the learner, if nobody named it
+
+    @classmethod
+    def from_state(cls, learner: Learner, state: State, *, scale: str, n_features: int) -> Model:
+        """A model that goes on from a state of its learner, which from now on is its own."""
+        model = cls(learner, dtype=str(state.table.dtype), scale=scale)
+        model._state, model._n_features = state, n_features
+        return model
 
     # -- learning and scoring
 
@@ -82,43 +98,36 @@ class Model:
         """
         if block.labels is None:
             raise DataError("Model.learn: the block has no labels. Use score() for unlabelled rows.")
-        rows = len(block)
-        scores = np.empty(rows)
+        scores = np.empty(len(block))
+        learned, rest = 0, block
         self._begin_learning()
         try:
-            state = self._room(block.width)
-            if isinstance(state, Weights):
-                raise ModelFileError(
-                    "Model.learn: this model was saved for scoring only. Load one saved with kind='resumable' to go on."
-                )
-            self._state = state = self.learner.ready(state, block)
-            learned = self._kernel.learn(
-                state.table,
-                state.tally,
-                state.largest,
-                list(state.more.values()),
-                block.indptr,
-                block.indices,
-                block.values,
-                block.width,
-                block.labels,
-                block.importances,
-                self._scale,
-                scores,
-            )
-            self._coef = None
+            if again:
+                self._turn(None)
+            while True:
+                stop = self.learner.pause(self._resumable(), rest)
+                part = rest if stop is None else rest[:stop]
+                done = self._learn(part, scores[learned : learned + len(part)], again)
+                learned += done
+                if stop is None or done < stop:
+                    break
+                rest = rest[stop:]
+                self._turn(rest)
             self._n_features = max(self._n_features, block.width)
-            done = block if learned == rows else block[:learned]
-            assert done.labels is not None
-            self.rows += learned
-            self.positives += done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
-            if not again:
-                self.progress.count(Rows(done.labels, scores[:learned], done.importances))
         finally:
             self._gate.end_learning()
-        if learned < rows:
+        if learned < len(block):
             raise DataError(self._overflow(learned))
         return scores
+
+    def settle(self) -> None:
+        """Ends a race of settings before its time: the model goes on with those in the lead. Else changes nothing."""
+        self._begin_learning()
+        try:
+            if self.kind == "resumable":
+                self._turn(None)
+        finally:
+            self._gate.end_learning()
 
     def learn_one(self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None) -> float:
         """Learns one row; the same as `learn` on a block of it. Returns its score before."""
@@ -130,11 +139,11 @@ class Model:
         self._begin_scoring()
         try:
             state = self._room(block.width)
-            args = (block.indptr, block.indices, block.values, block.width, self._scale, scores)
             if isinstance(state, Weights):
-                _native.score_weights(state.weight, state.largest, *args)
+                rows = (block.indptr, block.indices, block.values, block.width)
+                _native.score_weights(state.weight, state.largest, *rows, self._scale, scores)
             else:
-                self._kernel.score(state.table, state.tally, state.largest, list(state.more.values()), *args)
+                self._kernel.score(state, block, self._scale, scores)
         finally:
             self._gate.end_scoring()
         return scores
@@ -145,6 +154,12 @@ class Model:
     # -- what was learned
 
     @property
+    def leader(self) -> Learner:
+        """The learner that scores are made with: that of the settings in the lead while some are raced."""
+        found = None if isinstance(self._state, Weights) else self.learner.leader(self._state)
+        return found or self.learner
+
+    @property
     def n_features(self) -> int:
         return self._n_features
 
@@ -152,9 +167,10 @@ class Model:
     def coef(self) -> NDArray[Any]:
         """The weight of every feature; read-only. Exact zeros where l1 says so. For scaled rows: see `scale`."""
         if self._coef is None:
-            weights = self.weights().weight[: self._n_features]
-            if self._state.largest is not None:
-                known = self._state.largest[: self._n_features]
+            weights, _, known = self.weights()
+            weights = weights[: self._n_features]
+            if known is not None:
+                known = known[: self._n_features]
                 weights = np.divide(weights, known, out=np.zeros_like(weights), where=known > 0)
             weights.flags.writeable = False
             self._coef = weights
@@ -164,13 +180,13 @@ class Model:
         """What scoring needs: every feature's weight as scaled rows meet it, class counts, largest values."""
         if isinstance(self._state, Weights):
             return self._state
-        weight = np.zeros(self._n_features, self.dtype)
+        weight = np.zeros(self._n_features, self._weight_dtype)
         for start, part in self._weights():
             weight[start : start + len(part)] = part
         largest = self._state.largest
-        return Weights(
-            weight, self._state.tally[: len(TALLY)], None if largest is None else largest[: self._n_features]
-        )
+        if largest is not None:
+            largest = padded(largest[: self._n_features], self._n_features)  # a state may have less room: `widest`
+        return Weights(weight, self._state.tally[: len(TALLY)], largest)
 
     @property
     def nonzeros(self) -> int:
@@ -190,9 +206,7 @@ class Model:
     @property
     def threshold(self) -> float:
         """Scores above it are called positive: zero log odds, or for AUC losses halfway between the class means."""
-        if self.learner.loss_is_logistic:
-            return -self.intercept
-        return sum(self.class_means) / 2
+        return self.learner.threshold(self._state.tally)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -277,10 +291,13 @@ class Model:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
         if kind == "resumable" and self.kind == "scoring":
             raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
+        learner, chosen_by = self.learner, self.chosen_by
+        if kind == "scoring" and self.leader is not learner:  # a race ends where nothing more is learned
+            learner, chosen_by = self.leader, ChosenBy(learner.name, self.rows)
         header: dict[str, Any] = {
             "kind": kind,
             "rarestream": __version__,
-            "learner": {"name": self.learner.name, "settings": self.learner.settings},
+            "learner": {"name": learner.name, "settings": learner.settings},
             "dtype": self.dtype,
             "scale": self.scale,
             "features": {"space": "columns", "count": self._n_features},
@@ -289,6 +306,8 @@ class Model:
             "source": self.source,
             "metrics": self.metrics,
         }
+        if chosen_by is not None:
+            header["chosen_by"] = chosen_by._asdict()
         if self.pruned_from is not None:
             header["pruned_from"] = self.pruned_from
         arrays: dict[str, NDArray[Any]] = {}
@@ -301,9 +320,10 @@ class Model:
             arrays |= {f"progress.{name}": part for name, part in self.progress.state().items()}
         else:
             living = [(start + at, part[at]) for start, part in self._weights() for at in [np.flatnonzero(part)]]
-            empty = (np.zeros(0, np.int64), np.zeros(0, self.dtype))
+            empty = (np.zeros(0, np.int64), np.zeros(0, self._weight_dtype))
             index, weight = (np.concatenate(parts) for parts in zip(empty, *living, strict=True))
             arrays |= {"tally": self._state.tally[: len(TALLY)], "index": index.astype(np.int32), "weight": weight}
+            header["dtype"] = str(weight.dtype)
         if self._state.largest is not None:
             known = np.flatnonzero(self._state.largest)
             arrays |= {"largest_index": known.astype(np.int32), "largest": self._state.largest[known]}
@@ -321,6 +341,9 @@ class Model:
             model.source = dict(header["source"])
             model.pruned_from = _count(header["pruned_from"]) if "pruned_from" in header else None
             model._metrics = {str(name): float(value) for name, value in header["metrics"].items()}
+            if "chosen_by" in header:
+                told = header["chosen_by"]
+                model.chosen_by = ChosenBy(str(told["name"]), _count(told["rows"]))
             model._take(str(header["kind"]), arrays)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError, MemoryError) as error:
             raise ModelFileError(f"{name}: not a model this version can read ({_said(error)}).") from None
@@ -334,12 +357,14 @@ class Model:
         state.tally[:numbers] = _checked(arrays, "tally", np.dtype(np.float64), numbers)
         if (state.tally[[0, 1, 5]] < 0).any():
             raise ValueError("its counts are negative")
+        if kind == "resumable":
+            d = min(d, state.slots)
         index = _index(arrays, "index", d)
         if kind == "resumable":
             first = 0
             for name, width in self.learner.layout.columns.items():
                 shape = (len(index),) if width == 1 else (len(index), width)
-                part = _checked(arrays, name, np.dtype(self.dtype), *shape)
+                part = _checked(arrays, name, state.table.dtype, *shape)
                 state.table[index, first : first + width] = part.reshape(len(index), width)
                 first += width
             kept = {key[5:]: part for key, part in arrays.items() if key.startswith("more.")}
@@ -350,6 +375,8 @@ class Model:
             progress = {key[9:]: part for key, part in arrays.items() if key.startswith("progress.")}
             self.progress = StreamingAuc.from_state(progress)
         elif kind == "scoring":
+            if self.leader is not self.learner:
+                raise ValueError(f"{self.learner.name} scores as others do")
             weight = placed(index, _checked(arrays, "weight", np.dtype(self.dtype), len(index)), d)
             self._state = Weights(weight, state.tally[:numbers].copy(), state.largest)
         else:
@@ -363,12 +390,48 @@ class Model:
 
     # -- inside
 
+    def _resumable(self) -> State:
+        if isinstance(self._state, Weights):
+            raise ModelFileError(
+                "Model.learn: this model was saved for scoring only. Load one saved with kind='resumable' to go on."
+            )
+        return self._state
+
+    def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
+        """Learns rows, up to one that cannot be learned; returns how many."""
+        if block.width > self.learner.widest:  # that of a block it was cut from
+            block = dataclasses.replace(block, width=int(block.indices.max(initial=-1)) + 1)
+        self._room(block.width)
+        self._state = state = self.learner.ready(self._resumable(), block)
+        learned = self._kernel.learn(state, block, self._scale, scores)
+        self._coef = None
+        done = block if learned == len(block) else block[:learned]
+        assert done.labels is not None
+        self.rows += learned
+        self.positives += done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
+        if not again:
+            self.progress.count(Rows(done.labels, scores[:learned], done.importances))
+        return learned
+
+    def _turn(self, rest: Block | None) -> None:
+        """Has the learner take stock: it may go on as another."""
+        turn = self.learner.turn(self._resumable(), rest, self.dtype)
+        if turn is None:
+            return
+        if turn.learner is not self.learner:
+            self.chosen_by = ChosenBy(self.learner.name, self.rows)
+            self.learner, self._kernel = turn.learner, turn.learner.kernel()
+        self._state, self._coef = turn.state, None
+        self._room(self._n_features)
+        self.progress = StreamingAuc()
+        self.progress.count(turn.rows)
+
     def _room(self, width: int) -> State | Weights:
-        """The state, with at least `width` slots. More slots than features change nothing that can be seen."""
-        state = self._state
-        if width > state.slots:
+        """The state with at least `width` slots, or all it can have. Slots to spare change nothing that can be seen."""
+        state, most = self._state, self.learner.widest
+        if min(width, most) > state.slots:
             # Room to spare, so that indices a little larger do not move the state again; untouched, it costs nothing.
-            slots = min(max(width + width // 4, state.slots + state.slots // 2), LARGEST_INDEX + 1)
+            slots = min(max(width + width // 4, state.slots + state.slots // 2), most)
             try:
                 self._state = state = self._grown(state, slots)
             except MemoryError:
@@ -378,6 +441,11 @@ class Model:
                 ) from None
         return state
 
+    @property
+    def _weight_dtype(self) -> np.dtype[Any]:
+        """That of the state: a race is float32 even where the model is to go on in float64."""
+        return (self._state.weight if isinstance(self._state, Weights) else self._state.table).dtype
+
     def _weights(self, run: int = 1 << 20) -> Iterator[tuple[int, NDArray[Any]]]:
         """The weights as scaled rows meet them, a run of coordinates at a time: (first coordinate, weights)."""
         state = self._state
@@ -386,10 +454,7 @@ class Model:
             if isinstance(state, Weights):
                 yield start, state.weight[start:stop]
             else:
-                yield (
-                    start,
-                    self._kernel.weights(state.table[start:stop], state.tally, list(state.more.values()), start),
-                )
+                yield start, self._kernel.weights(state, start, stop)
 
     def _grown(self, state: State | Weights, slots: int) -> State | Weights:
         return state.grown(slots) if isinstance(state, Weights) else self.learner.grown(state, slots)

@@ -26,8 +26,9 @@ def main() -> None:
             model.learn(random_block(60, 20, 4))
             model.source = {"files": [], "shuffle": None, "pass": 0, "rows": 60}
             model.save(path, kind)
-            scores = Model.load(path).score(random_block(10, 20, 4, seed=1)).tolist()
-            path.with_suffix(".json").write_text(json.dumps({"learner": name, "scores": scores}) + "\n")
+            model = Model.load(path)
+            scores = model.score(random_block(10, 20, 4, seed=1)).tolist()
+            path.with_suffix(".json").write_text(json.dumps({"learner": model.learner.name, "scores": scores}) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream import _native
-from rarestream.blocks import Block
+from rarestream.blocks import LARGEST_INDEX, Block
+from rarestream.metrics.rows import Rows
 
 TALLY = ("n_pos", "n_neg", "a", "b", "w0", "n0")  # the order of native/tally.hpp
 
@@ -131,6 +132,59 @@ class Layout(NamedTuple):
 PAIR = Layout({"z": 1, "n": 1})  # z and n = sqrt(v)
 
 
+class Kernel(ABC):
+    """What a learner does with rows, on a state that it borrows for the length of a call."""
+
+    @abstractmethod
+    def learn(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
+        """Learns the rows; writes the score of each before it was. Returns how many were learned."""
+
+    @abstractmethod
+    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> None:
+        """Writes the rows' scores."""
+
+    @abstractmethod
+    def weights(self, state: State, start: int, stop: int) -> NDArray[Any]:
+        """The weights of a run of coordinates, as scaled rows meet them."""
+
+
+class NativeKernel(Kernel):
+    """That of a struct in native/learners."""
+
+    def __init__(self, name: str, settings: list[float]) -> None:
+        self._core = _native.Kernel(name, settings)
+
+    def learn(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
+        assert block.labels is not None
+        return self._core.learn(
+            *state[:3],
+            list(state.more.values()),
+            block.indptr,
+            block.indices,
+            block.values,
+            block.width,
+            block.labels,
+            block.importances,
+            scale,
+            scores,
+        )
+
+    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> None:
+        more = list(state.more.values())
+        self._core.score(*state[:3], more, block.indptr, block.indices, block.values, block.width, scale, scores)
+
+    def weights(self, state: State, start: int, stop: int) -> NDArray[Any]:
+        return self._core.weights(state.table[start:stop], state.tally, list(state.more.values()), start)
+
+
+class Turn(NamedTuple):
+    """What a learner that takes stock goes on as, and the rows whose scores are its own so far."""
+
+    learner: Learner
+    state: State
+    rows: Rows
+
+
 class About(NamedTuple):
     """What the table of learners in the documentation says of one."""
 
@@ -200,8 +254,8 @@ class Learner(ABC):
     def kernel_settings(self) -> list[float]:
         """The settings in the order of the fields of the native struct."""
 
-    def kernel(self) -> _native.Kernel:
-        return _native.Kernel(self.native, self.kernel_settings())
+    def kernel(self) -> Kernel:
+        return NativeKernel(self.native, self.kernel_settings())
 
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         """The state before the first row; with the coordinates' largest values if asked for."""
@@ -211,9 +265,32 @@ class Learner(ABC):
         return State(table, tally, np.zeros(slots, np.float32) if largest else None, self.more(slots, dtype))
 
     @property
+    def widest(self) -> int:
+        """How many features its state can have room for; those beyond have no weight."""
+        return LARGEST_INDEX + 1
+
+    @property
     def features(self) -> int:
         """How many features have a weight before any row shows them."""
         return 0
+
+    def threshold(self, tally: NDArray[np.float64]) -> float:
+        """Scores above it are called positive: zero log odds, or for AUC losses halfway between the class means."""
+        return float(-tally[4] if self.loss_is_logistic else (tally[2] + tally[3]) / 2)
+
+    # A learner may take stock after some rows, and go on as another.
+
+    def pause(self, state: State, block: Block) -> int | None:
+        """How many of these rows to learn before it takes stock; None: all, and there is no need to."""
+        return None
+
+    def turn(self, state: State, rest: Block | None, dtype: DTypeLike) -> Turn | None:
+        """Takes stock before the rest of some rows; None for `rest`: for good. None: it never changes."""
+        return None
+
+    def leader(self, state: State) -> Learner | None:
+        """Whom it scores as meanwhile; None: itself."""
+        return None
 
     # Learners that keep more than a table and a few numbers say how it grows and what of it a file keeps.
 

@@ -112,7 +112,7 @@ class DualAveraging(Learner):
         if not self.budget:
             return state
         # No number stands on the ladder yet, so all weights live.
-        weight = self.kernel().weights(state.table, state.tally, list(state.more.values()), 0)
+        weight = self.kernel().weights(state, 0, state.slots)
         with np.errstate(over="ignore"):  # infinite worth has a rung, too
             worth = state.table[:, 0] * weight
         return state._replace(more={"ladder": _native.ladder(worth, self.budget)})
