@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,25 @@ from numpy.typing import NDArray
 from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.evaluate.resume import Place
+from rarestream.metrics import StreamingAuc
 from rarestream.model import Model
 from rarestream.readers import Stream
+
+
+class Learning(Protocol):
+    """What can be trained: a Model, or many settings at once."""
+
+    rows: int
+    positives: int
+    source: dict[str, Any]
+
+    @property
+    def progress(self) -> StreamingAuc: ...
+    @property
+    def nonzeros(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    def learn(self, block: Block, *, again: bool = False) -> NDArray[np.float64]: ...
 
 
 class Step(NamedTuple):
@@ -39,7 +56,7 @@ class Run:
 
     def __init__(
         self,
-        model: Model,
+        model: Learning,
         stream: Stream,
         *,
         place: Place | None = None,
