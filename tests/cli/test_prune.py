@@ -134,3 +134,12 @@ def test_rows_that_were_skipped_are_warned_of(trained, valid, tmp_path):
     done = run("prune", trained, "--nonzeros", 9, "--on", bad, "--max-bad-rows", 1)
     assert done.exit_code == 0
     assert "1 rows broke a rule" in done.stderr
+
+
+def test_rows_that_were_learned_are_warned_of(events, trained, tmp_path):
+    other = tmp_path / "other.svm"
+    other.write_text("".join(events.read_text().splitlines(keepends=True)[:500]))
+    warned = run("prune", trained, "--nonzeros", 100, "--on", events)
+    assert warned.exit_code == 0
+    assert "the model has learned rows of these files" in warned.stderr
+    assert "warning" not in run("prune", trained, "--nonzeros", 100, "--on", other).stderr

@@ -92,7 +92,8 @@ def test_a_file_of_scores_is_evaluated_alike(events, trained, tmp_path):
 def test_inspect_tells_what_the_model_is(events, trained):
     model = Model.load(trained)
     facts = json.loads(run("inspect", trained, "--top", 5, "--json").stdout)
-    assert facts["learner"] == {"name": "dual-auc", "settings": model.learner.settings}
+    assert facts["learner"] == facts["leader"] == {"name": model.learner.name, "settings": model.learner.settings}
+    assert facts["chosen_by"] == {"name": "auto", "rows": 16_384}
     assert (facts["rows"], facts["nonzeros"], facts["n_features"]) == (model.rows, model.nonzeros, model.n_features)
     assert facts["bytes"] == trained.stat().st_size
     assert facts["source"] == model.source
@@ -102,6 +103,18 @@ def test_inspect_tells_what_the_model_is(events, trained):
     shown = run("inspect", trained, "--top", 5).stdout
     assert "columns count from 1, as in the data" in shown
     assert "events.svm" in shown
+    assert "auto after 16,384 rows" in shown
+
+
+def test_inspect_of_a_model_that_still_races_tells_who_leads(events, tmp_path):
+    path = tmp_path / "m.rare"
+    assert run("train", events, "-o", path, "--max-rows", 5000).exit_code == 0
+    model = Model.load(path)
+    facts = json.loads(run("inspect", path, "--json").stdout)
+    assert facts["learner"] == {"name": "auto", "settings": {"rows": 16_384}}
+    assert facts["leader"] == {"name": model.leader.name, "settings": model.leader.settings}
+    assert facts["chosen_by"] is None
+    assert f"in the lead {model.leader.name}" in run("inspect", path).stdout
 
 
 def test_inspect_of_a_scoring_only_model_still_knows_its_auc(events, trained, tmp_path):

@@ -18,7 +18,7 @@ DONE = ["rows", "positives", "progressive_auc", "auc_low", "auc_high", "nonzeros
 
 
 def test_the_file_is_that_of_the_same_training_in_python(events, trained):
-    model = Model("dual-auc")
+    model = Model("auto")
     train(model, read(events))
     assert trained.read_bytes() == model.to_bytes()
 
@@ -58,18 +58,19 @@ def test_without_a_terminal_only_a_summary_is_said_and_on_stderr(events, tmp_pat
     done = run("train", events, "-o", tmp_path / "m.rare")
     assert done.stdout == ""
     lines = done.stderr.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
     assert lines[0].startswith("progressive AUC 0.")
+    assert lines[2].startswith("auto: chose dual-") and lines[2].endswith("after 16,384 rows")
     assert "\x1b" not in done.stderr
 
 
 def test_progress_asked_for_comes_at_the_rows_asked_for(events, tmp_path):
     done = run("train", events, "-o", tmp_path / "m.rare", "-P", 6000)
-    table = done.stderr.splitlines()[:-3]
+    table = done.stderr.splitlines()[:-4]
     assert table[0].split()[:2] == ["rows", "AUC"]
     assert [line.split()[0] for line in table[1:]] == ["6,000", "12,000", "18,000", "20,000"]
     assert max(map(len, table)) < 80
-    factor = run("train", events, "-o", tmp_path / "m.rare", "-P", "4.0").stderr.splitlines()[1:-3]
+    factor = run("train", events, "-o", tmp_path / "m.rare", "-P", "4.0").stderr.splitlines()[1:-4]
     assert [line.split()[0] for line in factor] == ["1,000", "4,000", "16,000", "20,000"]
 
 
@@ -124,7 +125,7 @@ def test_nothing_new_is_said_with_the_way_to_another_pass(events, trained):
 @pytest.mark.parametrize(
     ("flag", "value", "kept"),
     [
-        ("--learner", "ftrl-auc", "dual-auc"),
+        ("--learner", "ftrl-auc", "auto"),
         ("--set", "l1=0.5", "0.0"),
         ("--scale", "max", "unit"),
         ("--dtype", "float64", "float32"),
@@ -141,8 +142,31 @@ def test_a_setting_that_differs_from_the_models_is_wrong_usage(events, trained, 
 
 
 def test_settings_that_agree_may_be_repeated(events, trained):
-    words = ["--learner", "dual-auc", "--set", "l1=0", "--scale", "unit", "--dtype", "float32", "--one-based"]
-    assert run("train", events, "--resume", trained, *words).exit_code == 0
+    words = ["--set", "l1=0", "--scale", "unit", "--dtype", "float32", "--one-based"]
+    for name in ("auto", Model.load(trained).learner.name):  # that chose, and that was chosen
+        assert run("train", events, "--resume", trained, "--learner", name, *words).exit_code == 0
+
+
+def test_a_race_that_is_not_over_is_told_and_can_be_settled(events, tmp_path):
+    path = tmp_path / "m.rare"
+    done = run("train", events, "-o", path, "--max-rows", 5000)
+    assert "race on until row 16,384; --settle keeps this one" in done.stderr
+    racing = Model.load(path)
+    assert racing.learner.name == "auto"
+    assert run("train", events, "--resume", path, "--max-rows", 1000, "--settle").exit_code == 0
+    settled = Model.load(path)
+    assert settled.chosen_by == ("auto", 6000)
+    assert settled.learner.name in ("dual-auc", "dual-logistic")
+    assert len(settled.to_bytes()) < len(racing.to_bytes()) / 8
+
+
+def test_settling_a_model_that_has_learned_everything_saves_it(events, tmp_path):
+    path = tmp_path / "m.rare"
+    few = tmp_path / "few.svm"
+    few.write_text("".join(events.read_text().splitlines(keepends=True)[:2000]))
+    assert run("train", few, "-o", path).exit_code == 0
+    assert run("train", few, "--resume", path, "--settle").exit_code == 0
+    assert Model.load(path).chosen_by == ("auto", 2000)
 
 
 def test_rows_sorted_by_label_are_warned_of_and_the_warning_names_the_flag(tmp_path):

@@ -14,6 +14,7 @@ from rarestream.cli.evaluate import evaluate
 from rarestream.cli.inspect import inspect
 from rarestream.cli.predict import predict
 from rarestream.cli.prune import prune
+from rarestream.cli.race import race
 from rarestream.cli.reproduce import farm_ads
 from rarestream.cli.train import train
 
@@ -67,7 +68,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _command in (train, predict, evaluate, prune, inspect, demo):
+for _command in (train, race, predict, evaluate, prune, inspect, demo):
     app.command(context_settings=HELP)(_guarded(_command))
 reproduce.command(context_settings=HELP)(_guarded(farm_ads))
 app.add_typer(reproduce)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from rarestream.evaluate.synthetic import Planted
     from rarestream.model import Model
 
-LEARNERS = ("dual-auc", "dual-logistic", "ftrl-auc")
+LEARNERS = ("auto", "dual-auc", "dual-logistic", "ftrl-auc")
 POINTS = 24  # of the curve
 SHOWN = 10  # planted weights in the table
+LOSS = 0.001  # of AUC, for fewer weights
 MATTER = 50  # planted weights that the model is asked for
 
 Seed = Annotated[int, typer.Option(help="Decides every row and every planted weight.", min=0)]
@@ -53,6 +54,7 @@ class _Story:
         self._make()
         model = self._learn()
         self._compare(model)
+        self._cut(model)
         self._found(model)
         self._resume()
         self.ink.line()
@@ -86,12 +88,13 @@ class _Story:
         self._say(f"{self.data.name}: {look.size(self.data.stat().st_size)}, {look.size(text)} of svmlight text.")
 
     def _learn(self) -> Model:
-        model, run, seconds = self._trained("dual-auc")
+        model, run, seconds = self._trained("auto")
         model.save(self.file)
         self._head("One pass over it", "rarestream train demo.svm.gz -o demo.rare")
         self._say(
             f"Compressed text to model in {look.duration(seconds)}: {look.short(run.rows / seconds)} rows/s, "
-            f"{look.short(run.nonzeros / seconds)} non-zeros/s. AUC on the held-out rows while it learned:"
+            f"{look.short(run.nonzeros / seconds)} non-zeros/s. {_choice(model)} AUC on the held-out rows while it "
+            "learned:"
         )
         self.ink.line()
         label = f" best possible {self.best:.4f} "
@@ -119,7 +122,7 @@ class _Story:
 
         # Closer at the start, where the curve is steep.
         marks = sorted({max(1000, round(self.rows * (i / POINTS) ** 2)) for i in range(1, POINTS + 1)})
-        model = Model("dual-auc")
+        model = Model("auto")
         run = Run(model, read(str(self.data)), marks=marks)
         return [(model.rows, self._judged(model)) for step in run if step.mark]
 
@@ -130,7 +133,7 @@ class _Story:
         cells = []
         for name in LEARNERS:
             other, seconds = model, self.seconds
-            if name != model.learner.name:
+            if name != LEARNERS[0]:
                 other, _, seconds = self._trained(name)
             found = evaluate(other, self.held_out)
             reached = (found.auc - 0.5) / (self.best - 0.5)
@@ -146,6 +149,20 @@ class _Story:
         cells.append(["best possible", f"{self.best:.4f}", "", "100 %", ""])
         heading = ["learner", "AUC", "95 % interval", "of the possible gain", "time"]
         self._table(look.table(cells, heading, left=(0, 2)), bold=1)
+
+    def _cut(self, model: Model) -> None:
+        from rarestream.evaluate import path
+
+        validation, test = self.held_out[: len(self.held_out) // 2], self.held_out[len(self.held_out) // 2 :]
+        small = model.prune(auc_loss=LOSS, on=validation)
+        lost = path(model, test, [small.nonzeros])
+        self._head("Cut to size", f"rarestream prune demo.rare --auc-loss {LOSS} --on validation.svm")
+        self._say(
+            f"{look.count(small.nonzeros)} of {look.count(model.nonzeros)} weights are enough to lose no more than "
+            f"{LOSS} AUC on one half of the held-out rows; on the other half they lose "
+            f"{max(0.0, lost.full - lost[small.nonzeros]):.4f}. The file for scoring shrinks from "
+            f"{look.size(len(model.to_bytes('scoring')))} to {look.size(len(small.to_bytes('scoring')))}."
+        )
 
     def _found(self, model: Model) -> None:
         import numpy as np
@@ -187,7 +204,7 @@ class _Story:
         from rarestream.readers.sources import expand
 
         half = self.folder / "half.rare"
-        first = Model("dual-auc")
+        first = Model("auto")
         for _ in Run(first, read(str(self.data)), max_rows=self.rows // 2):
             pass
         first.save(half)
@@ -238,6 +255,13 @@ class _Story:
             plot, rest = plot.split(label)
             return self.ink(axis, "dim") + self.ink(plot, "cyan") + self.ink(label, "bold") + rest
         return self.ink(axis, "dim") + (self.ink(plot, "cyan") if "─" not in plot else self.ink(plot, "dim"))
+
+
+def _choice(model: Model) -> str:
+    """What auto settled on."""
+    assert model.chosen_by is not None
+    chosen = f"{model.learner.name}, {look.settings(model.learner)}"
+    return f"The first {look.count(model.chosen_by.rows)} rows were learned with 24 settings at once; kept: {chosen}."
 
 
 def _matters(weights: NDArray[np.float64], shows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -51,6 +51,8 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "format": header["format"],
         "rarestream": header.get("rarestream"),
         "learner": {"name": model.learner.name, "settings": model.learner.settings},
+        "leader": {"name": model.leader.name, "settings": model.leader.settings},
+        "chosen_by": model.chosen_by and model.chosen_by._asdict(),
         "scale": model.scale,
         "dtype": model.dtype,
         "rows": model.rows,
@@ -98,14 +100,12 @@ def _changed(model: Model, other: Model, top: int, base: int) -> list[dict[str, 
 def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     ink = look.stdout()
     ink.line(f"{ink(str(path), 'bold')}  {look.size(facts['bytes'])}, {facts['kind']}, format {facts['format']}")
-    learner, metrics = facts["learner"], facts["metrics"]
-    settings = "  ".join(
-        f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}"
-        for word, value in learner["settings"].items()
-    )
+    learner, leader, metrics = facts["learner"], facts["leader"], facts["metrics"]
     pruned = "" if facts["pruned_from"] is None else f"; pruned from {look.count(facts['pruned_from'])}"
     lines = [
-        ("learner", f"{learner['name']}  {ink(settings, 'dim')}"),
+        ("learner", f"{learner['name']}  {ink(_settings(learner), 'dim')}"),
+        *([("in the lead", f"{leader['name']}  {ink(_settings(leader), 'dim')}")] if leader != learner else []),
+        *([("chosen by", "{name} after {rows:,} rows".format(**facts["chosen_by"]))] if facts["chosen_by"] else []),
         ("scale", f"{facts['scale']}, state in {facts['dtype']}"),
         (
             "learned",
@@ -125,6 +125,13 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     lines.append(("written by", f"rarestream {facts['rarestream']}"))
     for word, text in lines:
         ink.line(f"  {word:<12}{text}")
+
+
+def _settings(learner: dict[str, Any]) -> str:
+    return "  ".join(
+        f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}"
+        for word, value in learner["settings"].items()
+    )
 
 
 def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,7 +7,10 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rarestream.learners import Learner
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -71,6 +74,16 @@ def duration(seconds: float) -> str:
 def share(part: float, whole: float) -> str:
     """A share in per cent, with three digits: 51.0 %, 2.04 %, 0.0123 %."""
     return f"{100 * part / whole:#.3g}".rstrip(".") + " %" if whole else "-"
+
+
+def settings(learner: Learner) -> str:
+    """Those that are not what the learner's name stands for."""
+    from rarestream.learners import make_learner
+
+    usual = make_learner(learner.name).settings
+    told = {word: value for word, value in learner.settings.items() if value != usual[word]}
+    words = [f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}" for word, value in told.items()]
+    return " ".join(words) or "default settings"
 
 
 def bar(value: float, largest: float, cells: int) -> str:

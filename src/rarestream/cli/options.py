@@ -88,3 +88,51 @@ def tell_refused(refused: int, first: Sequence[str]) -> None:
             f"{ink('warning:', 'yellow', 'bold')} {look.count(refused)} rows broke a rule and were skipped. "
             f"The first:{listed}"
         )
+
+
+def setting(name: str, text: str) -> tuple[str, Any]:
+    """A NAME=VALUE as the learner expects it."""
+    import dataclasses
+
+    from rarestream.learners.base import learner_class, learner_names, parse_setting
+
+    word, equals, value = text.partition("=")
+    word = word.strip().replace("-", "_")
+    if not equals:
+        raise typer.BadParameter(f"a setting is NAME=VALUE, such as l1=0.1, got {text!r}.", param_hint="'--set'")
+
+    def words(learner: str) -> list[str]:
+        return [field.name for field in dataclasses.fields(learner_class(learner)[0])]
+
+    known = words(name)
+    if word == "budget" and word not in known:
+        having = " and ".join(learner for learner in learner_names() if word in words(learner))
+        raise typer.BadParameter(
+            f"{name} holds no budget while it learns; {having} do. Or cut the model afterwards: rarestream prune.",
+            param_hint="'--budget'",
+        )
+    if name == "auto" and word not in known:
+        raise typer.BadParameter(
+            f"auto chooses its settings itself, but for {', '.join(known)}. To set {word}, name the learner it belongs "
+            "to: --learner NAME.",
+            param_hint="'--set'",
+        )
+    among("--set", word, known, f"setting of {name}")
+    try:
+        return word, parse_setting(name, word, value.strip())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--set'") from None
+
+
+def among(option: str, value: str | None, known: Any, what: str | None = None) -> None:
+    """A word that must be one of a few; the nearest one is suggested."""
+    import difflib
+
+    if value is None or value in known:
+        return
+    near = difflib.get_close_matches(value, known, 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise typer.BadParameter(
+        f"no {what or option.lstrip('-')} is called {value!r}; there are {', '.join(known)}.{hint}",
+        param_hint=f"'{option}'",
+    )

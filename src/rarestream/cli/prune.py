@@ -79,6 +79,7 @@ def prune(
         chosen = options.given(zero_based=zero_based, positive=positive, format=format)
         how = {**options.as_learned(loaded.source), **chosen}
         stream = read(on, **how, max_bad_rows=max_bad_rows, threads=threads)
+        _warn_if_learned(loaded, on)
         cut, found = _measured(loaded, asked, stream, many)
         options.tell_refused(stream.refused, stream.refusals)
     else:
@@ -117,6 +118,20 @@ def _check_words(
         raise typer.BadParameter("needs labelled rows to measure the AUC on: --on DATA.", param_hint=f"'{word}'")
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
         raise typer.BadParameter(f"{plot}: draws a .png or an .svg.", param_hint="'--plot'")
+
+
+def _warn_if_learned(model: Model, on: list[str]) -> None:
+    from rarestream.evaluate import remembered
+    from rarestream.readers.sources import expand
+
+    kept = remembered(model.source)
+    heads = set() if kept is None else {(one["name"], one["crc32"]) for one in kept[0] if one["crc32"] is not None}
+    if any((one.described["name"], one.described["crc32"]) in heads for one in expand(on)):
+        ink = look.stderr()
+        ink.line(
+            f"{ink('warning:', 'yellow', 'bold')} the model has learned rows of these files, so the AUC is flattered, "
+            "and the loss is not that on new rows. Measure on rows kept apart."
+        )
 
 
 def _cut(model: Model, asked: dict[str, Any]) -> Model:

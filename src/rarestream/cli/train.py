@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 import shlex
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarestream.cli import failures, look, options
+from rarestream.cli import failures, look, options, running
 
 if TYPE_CHECKING:
     from rarestream.cli.progress import Progress
     from rarestream.evaluate import Place, Run
     from rarestream.model import Model
 
-DEFAULT_LEARNER = "dual-auc"
+DEFAULT_LEARNER, DEFAULT_WITH_BUDGET = "auto", "dual-logistic"
 
 Output = Annotated[
     Path | None,
@@ -35,7 +30,11 @@ Settings = Annotated[
 ]
 Budget = Annotated[
     int | None,
-    typer.Option(help="Weights that may be other than zero, at any time.", min=1, metavar="N"),
+    typer.Option(
+        help=f"Weights that may be other than zero, at any time; the learner is {DEFAULT_WITH_BUDGET} unless told.",
+        min=1,
+        metavar="N",
+    ),
 ]
 Scale = Annotated[
     str | None, typer.Option(help="How rows are scaled: unit (the default), max or none.", metavar="NAME")
@@ -49,6 +48,9 @@ Resume = Annotated[
 Passes = Annotated[int | None, typer.Option(help="Passes over DATA, in all.", min=1, metavar="N")]
 MaxRows = Annotated[int | None, typer.Option(help="Stop after so many rows.", min=1, metavar="N")]
 ScoringOnly = Annotated[bool, typer.Option("--scoring-only", help="Save weights only: small, cannot be resumed.")]
+Settle = Annotated[
+    bool, typer.Option("--settle", help="End a race of settings: keep those in the lead, in a smaller file.")
+]
 SaveEvery = Annotated[int | None, typer.Option(help="Save every so many rows too.", min=1, metavar="ROWS")]
 Pace = Annotated[
     str | None,
@@ -74,6 +76,7 @@ def train(
     format: options.Format = None,
     threads: options.Threads = None,
     scoring_only: ScoringOnly = False,
+    settle: Settle = False,
     save_every: SaveEvery = None,
     progress: Pace = None,
     json: options.Json = False,
@@ -84,8 +87,8 @@ def train(
     Every row is scored before it is learned, so the AUC shown is that of rows the model had not seen.
     Ctrl-C saves what was learned.
     """
-    target = _target(output, resume, data)
-    marks = _marks(progress)
+    target = running.target(output, resume, data)
+    marks = running.marks(progress)
     settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
     model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
 
@@ -113,11 +116,13 @@ def train(
     if place.known and not quiet:
         show.note(_where(place))
     kind = "scoring" if scoring_only else "resumable"
-    with _stopped_by_signals(run):
-        _learn(run, show, lambda: model.save(target, kind), save_every)
-        if run.rows or (resume and target != resume and not run.interrupted):
+    with running.stopped_by_signals(run):
+        running.learn(run, show, lambda: model.save(target, kind), save_every)
+        if settle:
+            model.settle()
+        if run.rows or (resume and (settle or target != resume) and not run.interrupted):
             model.save(target, kind)
-    _warn(run, show)
+    running.warn(run, show)
     if json:
         emit(
             {
@@ -132,7 +137,7 @@ def train(
         )
     again = shlex.join(["rarestream", "train", *data, "--resume", str(target)])
     if not quiet:
-        _summary(run, show, target)
+        _summary(run, model, show, target)
         if run.rows and not run.place.complete and not run.interrupted and not scoring_only:
             show.note(f"Stopped by --max-rows. Go on with: {again}")
     if run.interrupted:
@@ -142,65 +147,13 @@ def train(
         failures.say(f"interrupted; what was learned is in {target}. {way_on}", failures.INTERRUPTED)
 
 
-def _learn(run: Run, show: Progress, save: Callable[[], None], save_every: int | None) -> None:
-    from rarestream.errors import DataError
-
-    saved = 0
-    try:
-        show.start()
-        for step in run:
-            show.step(step)
-            if save_every and run.rows - saved >= save_every:
-                save()
-                saved = run.rows
-        show.close()
-    except DataError as error:
-        show.clear()
-        kept = f"The model file has the first {look.count(saved)} rows" if saved else "Nothing was saved"
-        skip = " To skip and count rows that break a rule: --max-bad-rows N." if run.stream.refused == 1 else ""
-        raise DataError(f"{error}\n{kept}.{skip}") from error
-    except BaseException:
-        show.clear()
-        raise
-
-
-def _target(output: Path | None, resume: Path | None, data: list[str]) -> Path:
-    """Where the model goes. Checked now, not after an hour of training."""
-    target = output or resume
-    if target is None:
-        raise typer.BadParameter("where to save the model is missing: -o MODEL.", param_hint="'--output' / '-o'")
-    options.check_output(target, data)
-    if target.exists() and not target.is_file():
-        failures.say(f"{target}: is not a file that a model could replace. Choose another name.", failures.FAILED)
-    if not os.access(target.parent, os.W_OK):
-        failures.say(f"{target}: the folder {target.parent} cannot be written to. Choose another.", failures.FAILED)
-    return target
-
-
-def _marks(pace: str | None) -> Iterator[int]:
-    from rarestream.evaluate import doubling
-
-    if pace is None:
-        return doubling()
-    try:
-        if "." not in pace and int(pace) >= 1:
-            return itertools.count(int(pace), int(pace))
-        if float(pace) > 1:
-            return doubling(factor=float(pace))
-    except ValueError:
-        pass
-    raise typer.BadParameter(
-        f"{pace!r} is neither a number of rows, such as 10000, nor a factor above 1, such as 2.0.",
-        param_hint="'--progress' / '-P'",
-    )
-
-
 def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
     from rarestream.model import DTYPES, SCALES, Model
 
-    made = _learner(name or DEFAULT_LEARNER, settings)
-    _among("--scale", scale, SCALES)
-    _among("--dtype", dtype, DTYPES)
+    budget = any(text.startswith("budget=") for text in settings)
+    made = _learner(name or (DEFAULT_WITH_BUDGET if budget else DEFAULT_LEARNER), settings)
+    options.among("--scale", scale, SCALES)
+    options.among("--dtype", dtype, DTYPES)
     return Model(made, scale=scale or "unit", dtype=dtype or "float32")
 
 
@@ -213,9 +166,10 @@ def _resumed(path: Path, name: str | None, settings: list[str], scale: str | Non
         failures.say(f"{path}: was saved with --scoring-only and cannot be resumed.", failures.FAILED)
     told: dict[str, tuple[Any, Any]] = {}
     if name is not None:
-        told["--learner"] = (_learner(name, []).name, model.learner.name)
+        named = model.learner.name if model.chosen_by is None else model.chosen_by.name
+        told["--learner"] = (_learner(name, []).name, name if name in (named, model.learner.name) else named)
     for text in settings:
-        word, _ = _setting(model.learner.name, text)
+        word, _ = options.setting(model.learner.name, text)
         mine = _learner(model.learner.name, [text]).settings[word]
         told[f"--set {word}"] = (mine, model.learner.settings[word])
     told["--scale"] = (scale or model.scale, model.scale)
@@ -233,53 +187,11 @@ def _resumed(path: Path, name: str | None, settings: list[str], scale: str | Non
 def _learner(name: str, settings: list[str]) -> Any:
     from rarestream.learners import learner_names, make_learner
 
-    _among("--learner", name, learner_names())
+    options.among("--learner", name, learner_names())
     try:
-        return make_learner(name, **dict(_setting(name, text) for text in settings))
+        return make_learner(name, **dict(options.setting(name, text) for text in settings))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'--set'") from None
-
-
-def _setting(name: str, text: str) -> tuple[str, Any]:
-    """A NAME=VALUE as the learner expects it."""
-    import dataclasses
-
-    from rarestream.learners.base import learner_class, learner_names, parse_setting
-
-    word, equals, value = text.partition("=")
-    word = word.strip().replace("-", "_")
-    if not equals:
-        raise typer.BadParameter(f"a setting is NAME=VALUE, such as l1=0.1, got {text!r}.", param_hint="'--set'")
-
-    def words(learner: str) -> list[str]:
-        return [field.name for field in dataclasses.fields(learner_class(learner)[0])]
-
-    known = words(name)
-    if word == "budget" and word not in known:
-        having = " and ".join(learner for learner in learner_names() if word in words(learner))
-        raise typer.BadParameter(
-            f"{name} holds no budget while it learns; {having} do. Or cut the model afterwards: rarestream prune.",
-            param_hint="'--budget'",
-        )
-    _among("--set", word, known, f"setting of {name}")
-    try:
-        return word, parse_setting(name, word, value.strip())
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="'--set'") from None
-
-
-def _among(option: str, value: str | None, known: Any, what: str | None = None) -> None:
-    """A word that must be one of a few; the nearest one is suggested."""
-    import difflib
-
-    if value is None or value in known:
-        return
-    near = difflib.get_close_matches(value, known, 1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    raise typer.BadParameter(
-        f"no {what or option.lstrip('-')} is called {value!r}; there are {', '.join(known)}.{hint}",
-        param_hint=f"'{option}'",
-    )
 
 
 def _how(place: Place, model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -306,21 +218,7 @@ def _where(place: Place) -> str:
     return f"Going on after row {look.count(place.rows)} of pass {place.number}."
 
 
-def _warn(run: Run, show: Progress) -> None:
-    if run.refused:
-        listed = "".join(f"\n  {one}" for one in run.refusals)
-        show.warn(f"{look.count(run.refused)} rows broke a rule and were skipped. The first:{listed}")
-    model = run.model
-    if run.rows and model.positives in (0, model.rows):
-        one = "positive" if model.positives else "negative"
-        show.warn(
-            f"all {look.count(model.rows)} rows are {one}, so there is nothing to rank yet. "
-            "Check which label counts as positive (--positive VALUE)."
-        )
-
-
-def _summary(run: Run, show: Progress, target: Path) -> None:
-    model = run.model
+def _summary(run: Run, model: Model, show: Progress, target: Path) -> None:
     if not run.rows:
         if run.place.complete:
             more = run.place.number + 1
@@ -339,18 +237,18 @@ def _summary(run: Run, show: Progress, target: Path) -> None:
         f"{look.count(run.rows)} rows, {look.count(run.nonzeros)} non-zeros in {look.duration(show.seconds)}: "
         f"{look.short(run.rows / max(show.seconds, 1e-9))} rows/s"
     )
+    if model.leader is not model.learner:
+        rows = model.learner.settings["rows"]
+        show.note(
+            f"auto: {ink(f'{model.leader.name}, {look.settings(model.leader)}', 'bold')} leads. The file keeps all "
+            f"settings, which race on until row {look.count(rows)}; --settle keeps this one"
+        )
+    elif model.chosen_by is not None and model.chosen_by.name == "auto":
+        show.note(
+            f"auto: chose {ink(f'{model.learner.name}, {look.settings(model.learner)}', 'bold')} after "
+            f"{look.count(model.chosen_by.rows)} rows"
+        )
     show.note(
-        f"{ink(str(target), 'bold')}: {model.learner.name}, {look.count(model.nonzeros)} weights of "
+        f"{ink(str(target), 'bold')}: {model.leader.name}, {look.count(model.nonzeros)} weights of "
         f"{look.count(model.n_features)} columns, {look.size(target.stat().st_size)}"
     )
-
-
-@contextmanager
-def _stopped_by_signals(run: Run) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the run, which is then saved as any other."""
-    before = {number: signal.signal(number, lambda *_: run.interrupt()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
