@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import rarestream
+import rarestream.sklearn
 from rarestream.learners import learner_classes
 
 
@@ -32,6 +33,12 @@ def test_the_public_names():
         "read",
     ]
     assert all(hasattr(rarestream, name) for name in rarestream.__all__)
+
+
+def test_the_public_names_for_scikit_learn():
+    classifiers = [f"{cls.__name__}Classifier" for cls in learner_classes()]
+    assert rarestream.sklearn.__all__ == sorted([*classifiers, "RaceSearchCV"])
+    assert all(hasattr(rarestream.sklearn, name) for name in rarestream.sklearn.__all__)
 
 
 def test_importing_brings_in_numpy_and_nothing_heavy():

@@ -1,11 +1,11 @@
-"""scikit-learn's own checks of every classifier, in its default and in other settings."""
+"""scikit-learn's own checks of every classifier, in its default and in other settings, and of the search."""
 
 from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rarestream.adapters.sklearn import classifiers
-from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
+from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier, RaceSearchCV
 
 # SPAUC's first steps have length 2: too long for these checks' few rows of two dense features, unless mu shortens them soon.
 OTHERWISE = {"SpaucClassifier": {"mu": 0.1}}
@@ -27,6 +27,12 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks(CLASSIFIERS, expected_failed_checks=lambda _: EXPECTED)
+SEARCHES = [
+    RaceSearchCV(DualAveragingClassifier(), {"learning_rate": [0.1, 1.0]}, cv=2),
+    RaceSearchCV(FtrlProximalClassifier(), {"l1": [0.0, 0.1]}, scoring=None, cv=2),
+]
+
+
+@parametrize_with_checks([*CLASSIFIERS, *SEARCHES], expected_failed_checks=lambda _: EXPECTED)
 def test_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

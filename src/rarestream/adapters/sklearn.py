@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import math
 import numbers
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -59,17 +60,11 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         `sample_weight` is the importance of each row: a row of weight 0 counts as absent.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=REALS)
-        X, y, importances = _present(X, y, sample_weight)
-        if not len(y):
-            raise ValueError(f"{self._name}: all sample weights are zero; there is no row to learn.")
-        model = self._new_model(X.shape[1])
-        classes = self._two_classes(y)
-        block = Block.of(X, _labels(y, classes), importances)
-        random = check_random_state(self.random_state) if self.shuffle else None
-        for turn in range(self.max_passes):
-            rows = block if random is None else block.take(random.permutation(len(block)))
+        block, classes = self._lesson(X, y, sample_weight)
+        model = self._new_model(self.n_features_in_)
+        for turn, rows in enumerate(self._passes(block)):
             model.learn(rows, again=turn > 0)
+        model.settle()  # a race of settings ends with the rows
         self._start(model, classes, self.max_passes)
         return self
 
@@ -88,7 +83,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=REALS, reset=first)
         X, y, importances = _present(X, y, sample_weight)
         known = self._settled(classes, y, first)
-        block = Block.of(X, _labels(y, known), importances)
+        block = Block.of(X, labels_of(y, known), importances)
         if first:
             self._start(self._new_model(X.shape[1]), known, 1)
         self.model_.learn(block)
@@ -102,7 +97,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             block = self._checked(canonical(X.indptr, X.indices, X.data))
         else:
             check_is_fitted(self)
-            block = Block.of(validate_data(self, X, accept_sparse="csr", dtype=REALS, reset=False))
+            block = self._known_rows(X)
         model = self.model_
         return model.score(block) - model.threshold
 
@@ -164,6 +159,25 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _name(self) -> str:
         return type(self).__name__
 
+    def _lesson(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Block, NDArray[Any]]:
+        """The rows that `fit` learns, and their two classes."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=REALS)
+        X, y, importances = _present(X, y, sample_weight)
+        if not len(y):
+            raise ValueError(f"{self._name}: all sample weights are zero; there is no row to learn.")
+        classes = self._two_classes(y, "" if importances is None else " where sample_weight is not 0")
+        return Block.of(X, labels_of(y, classes), importances), classes
+
+    def _passes(self, block: Block) -> Iterator[Block]:
+        """The rows of each pass of `fit`, in its order."""
+        random = check_random_state(self.random_state) if self.shuffle else None
+        for _ in range(self.max_passes):
+            yield block if random is None else block.take(random.permutation(len(block)))
+
+    def _known_rows(self, X: Any) -> Block:
+        """Rows to score, with the columns that `_lesson` had."""
+        return Block.of(validate_data(self, X, accept_sparse="csr", dtype=REALS, reset=False))
+
     def _new_model(self, d: int) -> Model:
         if not isinstance(self.max_passes, numbers.Integral) or self.max_passes < 1:
             raise ValueError(f"{self._name}: max_passes must be a whole number >= 1, got {self.max_passes!r}.")
@@ -178,14 +192,16 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, self.model_, self.n_iter_ = classes, model, passes
         self._label_of = dict(zip(classes.tolist(), (NEGATIVE, POSITIVE), strict=True))
 
-    def _two_classes(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _two_classes(self, y: NDArray[Any], where: str = "") -> NDArray[Any]:
         check_classification_targets(y)
         kind = type_of_target(y)
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
         classes: NDArray[Any] = np.unique(y)
         if len(classes) < 2:
-            raise ValueError(f"{self._name}: two classes are needed to learn, y holds one class: {classes.tolist()}.")
+            raise ValueError(
+                f"{self._name}: two classes are needed to learn, y holds one class{where}: {classes.tolist()}."
+            )
         return classes
 
     def _settled(self, classes: Any, y: NDArray[Any], first: bool) -> NDArray[Any]:
@@ -248,7 +264,7 @@ def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.f
     return X, y, weights
 
 
-def _labels(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
+def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
     positive = y == classes[1]
     strange = ~(positive | (y == classes[0]))
     if strange.any():

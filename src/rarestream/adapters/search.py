@@ -1,0 +1,487 @@
+"""RaceSearchCV: what GridSearchCV does, with the candidates side by side in lanes.
+
+The training rows of a fold are read once for a heat of up to 32 candidates (learners/lanes.py), and so are its test
+rows. Candidates of a heat share what lanes must: how rows are scaled, in which order they come and how often. One that
+has no lane is a fit of its own. A lane ends where a fit would, up to the rounding of float32, and everything around
+the fits is scikit-learn's: folds, scorers, ranks, what becomes of a fit that fails.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.utils import _safe_indexing, column_or_1d, indexable
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
+
+from rarestream.adapters.sklearn import StreamClassifier, labels_of
+from rarestream.blocks import Block
+from rarestream.errors import DataError
+from rarestream.learners.lanes import WIDTH, lane_of
+from rarestream.metrics import StreamingAuc, auc
+from rarestream.metrics.rows import Rows
+from rarestream.race.racing import machine_memory
+from rarestream.race.runners import HEAT, LaneRunner
+
+PIECE = 8192  # rows that are learned in one call
+LANE = 8  # bytes of a lane in a coordinate: z and n
+SHOWN = 3  # candidates that a warning names
+
+Folds = Sequence[tuple[Any, Any]]  # the training and test rows of each
+Record = dict[str, Any]  # of one candidate on one fold, as GridSearchCV keeps it
+
+
+class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
+    """GridSearchCV for the classifiers of this package, many times as fast: candidates learn side by side in one pass.
+
+    Settings of `DualAveraging`, `FtrlProximal` and `FtrlAuc` (but for means="exact") have lanes, with dtype="float32".
+    Any other candidate is fitted by itself, and a warning says so. The results are those of GridSearchCV up to the
+    rounding of float32, and are kept under the same names.
+
+    Parameters
+    ----------
+    estimator : classifier of rarestream.sklearn
+        Any of them. A pipeline goes around the search, not into it.
+    param_grid : dict or list of dicts
+        Values to try for each parameter, as in GridSearchCV.
+    scoring : str, callable or None, default='roc_auc'
+        What is maximised; None is the accuracy. The AUC is computed in lanes. Any other scorer is given the fitted
+        classifier of each lane in turn. Several metrics at once are refused.
+    n_jobs : int or None, default=None
+        How many heats run at once, in threads. None is one, -1 as many as there are cores.
+    refit : bool or callable, default=True
+        Whether the best candidate is fitted again, on all rows. A callable takes `cv_results_` and returns the index of
+        the best one.
+    cv : int, splitter, iterable or None, default=None
+        The folds. None is five, stratified and in order.
+    verbose : int, default=0
+        From 1 on a line is printed for every heat of every fold.
+    error_score : 'raise' or number, default=nan
+        The score of a candidate on a fold that it cannot be fitted on.
+    return_train_score : bool, default=False
+        Whether training rows are scored too.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        As in GridSearchCV. The times of a lane are those of its heat, divided by the number of lanes.
+    best_estimator_, best_params_, best_score_, best_index_
+        The best candidate: fitted on all rows, its parameters, its mean test score, its place in `cv_results_`.
+    scorer_, n_splits_, refit_time_, multimetric_
+        As in GridSearchCV; `multimetric_` is False.
+    classes_, n_features_in_, feature_names_in_
+        Those of `best_estimator_`.
+    """
+
+    __module__ = "rarestream.sklearn"  # its public address, where pickle finds it
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = "roc_auc",
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Tries all candidates on all folds, then fits the best one on all rows.
+
+        `sample_weight` is the importance of each row, in the folds too; `groups` goes to the splitter.
+        """
+        self._check()
+        X, y = indexable(X, y)
+        routed = self._get_routed_params_for_fit(params)
+        splitter = check_cv(self.cv, y, classifier=True)
+        folds = list(splitter.split(X, y, **routed.splitter.split))
+        settings = list(ParameterGrid(self.param_grid))
+        if not folds or not settings:
+            raise ValueError(f"RaceSearchCV: {len(settings)} candidates on {len(folds)} folds leave nothing to fit.")
+        candidates = [clone(self.estimator).set_params(**clone(one, safe=False)) for one in settings]
+        scorer = check_scoring(self.estimator, self.scoring)
+        heats = self._heats(settings, candidates, X)
+        trials = _Trials(
+            candidates=candidates,
+            X=X,
+            y=y,
+            folds=folds,
+            fit_params=routed.estimator.fit,
+            score_params=routed.scorer.score,
+            scorer=scorer,
+            by_auc=self.scoring == "roc_auc",
+            error_score=self.error_score,
+            train_scores=self.return_train_score,
+            progress=_Progress(self.verbose, folds, heats, candidates),
+        )
+        jobs = [(fold, heat) for fold in range(len(folds)) for heat in heats]
+        done = Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(trials.run)(*job) for job in jobs)
+        found = {
+            (number, fold): record
+            for (fold, heat), records in zip(jobs, done, strict=True)
+            for number, record in zip(heat.numbers, records, strict=True)
+        }
+        records = [found[number, fold] for number in range(len(settings)) for fold in range(len(folds))]
+        _tell_of_failures(records, self.error_score)
+        self.cv_results_ = self._format_results(settings, len(folds), records)
+        self.n_splits_, self.scorer_, self.multimetric_ = len(folds), scorer, False
+        self._choose(X, y, routed.estimator.fit)
+        return self
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Refused: lanes have no fits to tell of. See `verbose`."""
+        raise NotImplementedError("RaceSearchCV: callbacks are told of single fits, which lanes do not have.")
+
+    # -- inside
+
+    def _check(self) -> None:
+        self._validate_params()
+        if not isinstance(self.estimator, StreamClassifier):
+            raise TypeError(
+                "RaceSearchCV: the estimator must be a classifier of rarestream.sklearn, such as "
+                f"DualAveragingClassifier(), got {self.estimator!r}. In a pipeline, put the search around the "
+                "classifier alone; for other estimators use GridSearchCV."
+            )
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(
+                f"RaceSearchCV: scoring is one metric, got {self.scoring!r}. For several use GridSearchCV."
+            )
+
+    def _heats(
+        self, settings: Sequence[Mapping[str, Any]], candidates: Sequence[StreamClassifier], X: Any
+    ) -> list[_Heat]:
+        """The candidates in heats, about as many in each; those that have no lane one by one."""
+        together: defaultdict[Any, list[int]] = defaultdict(list)
+        alone: list[int] = []
+        reasons: defaultdict[str, list[int]] = defaultdict(list)
+        for number, (given, candidate) in enumerate(zip(settings, candidates, strict=True)):
+            try:
+                why = _no_lane(candidate)
+            except (TypeError, ValueError):  # settings that break a rule: fit will tell
+                alone.append(number)
+                continue
+            if why:
+                alone.append(number)
+                reasons[why].append(number)
+                continue
+            # A random state is copied for every fit, so it is the same order for all who were given the same one.
+            random = given.get("random_state", self.estimator.random_state) if candidate.shuffle else None
+            order = random if isinstance(random, numbers.Integral) else id(random)
+            together[candidate.scale, candidate.max_passes, bool(candidate.shuffle), order].append(number)
+        for why, those in reasons.items():
+            named = ", ".join(str(settings[number]) for number in those[:SHOWN])
+            more = f" and {len(those) - SHOWN} more" if len(those) > SHOWN else ""
+            warnings.warn(
+                f"RaceSearchCV: {len(those)} of {len(settings)} candidates are fitted one by one, because {why}: "
+                f"{named}{more}.",
+                stacklevel=3,
+            )
+        most = self._most_lanes(X)
+        heats = [_Heat([number], in_lanes=False) for number in alone]
+        for those in together.values():
+            size = math.ceil(len(those) / math.ceil(len(those) / most) / WIDTH) * WIDTH
+            heats += [_Heat(those[first : first + size], in_lanes=True) for first in range(0, len(those), size)]
+        return heats
+
+    def _most_lanes(self, X: Any) -> int:
+        """Of a heat: as many as fit in half of the memory, together with those that run beside it."""
+        d = max([1, *getattr(X, "shape", ())[1:]])
+        eights: int = machine_memory() // 2 // (d * LANE * WIDTH * effective_n_jobs(self.n_jobs))
+        return min(HEAT, max(eights, 1) * WIDTH)
+
+    def _choose(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
+        results = self.cv_results_
+        self.best_index_ = self._select_best_index(self.refit, "score", results)
+        if not callable(self.refit):
+            self.best_score_ = results["mean_test_score"][self.best_index_]
+        self.best_params_ = results["params"][self.best_index_]
+        if not self.refit:
+            return
+        self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        began = time.perf_counter()
+        self.best_estimator_.fit(X, y, **fit_params)
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _no_lane(candidate: StreamClassifier) -> str | None:
+    """Why a candidate has no lane; None if it has one."""
+    learner = candidate._new_model(0).learner
+    if candidate.dtype != "float32":
+        return f"lanes are float32, not {candidate.dtype}"
+    if lane_of(learner) is None:
+        name = type(learner).__name__
+        return (
+            f"{name} has no lanes" if lane_of(type(learner)()) is None else f"{name} has no lanes with these settings"
+        )
+    return None
+
+
+class _Heat(NamedTuple):
+    """Candidates that are fitted together, or one that is fitted alone."""
+
+    numbers: list[int]
+    in_lanes: bool
+
+
+class _Part(NamedTuple):
+    """Some of the rows, as they were given."""
+
+    X: Any
+    y: Any
+    fit_params: dict[str, Any]
+    score_params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """Fits and scores candidates on folds. Any number of threads may run at once."""
+
+    candidates: Sequence[StreamClassifier]
+    X: Any
+    y: Any
+    folds: Folds
+    fit_params: Mapping[str, Any]
+    score_params: Mapping[str, Any]
+    scorer: Any
+    by_auc: bool
+    error_score: Any
+    train_scores: bool
+    progress: _Progress
+
+    def run(self, fold: int, heat: _Heat) -> list[Record]:
+        """A record of each candidate of the heat."""
+        began = time.perf_counter()
+        records = self._records(fold, heat)
+        self.progress.heat(fold, heat, time.perf_counter() - began)
+        return records
+
+    def _records(self, fold: int, heat: _Heat) -> list[Record]:
+        train, test = self.folds[fold]
+        share = 1 / len(heat.numbers)
+        began = time.perf_counter()
+        rows = self._part(train)
+        try:
+            fitted = self._together(heat, rows) if heat.in_lanes else self._alone(heat, rows)
+        except Exception as error:
+            if heat.in_lanes and isinstance(error, DataError | MemoryError):
+                # Lanes stop at a row whose step overflows in one of them. Alone, only that candidate fails.
+                return [
+                    record for number in heat.numbers for record in self._records(fold, _Heat([number], in_lanes=False))
+                ]
+            if self.error_score == "raise":
+                raise
+            record = {"fit_error": traceback.format_exc(), "fit_time": share * (time.perf_counter() - began)}
+            record |= {"score_time": 0.0, "test_scores": self.error_score, "train_scores": self.error_score}
+            return [dict(record) for _ in heat.numbers]
+        fit_time = share * (time.perf_counter() - began)
+        began = time.perf_counter()
+        scores = self._scores(fitted, self._part(test))
+        score_time = share * (time.perf_counter() - began)
+        train_scores = self._scores(fitted, rows) if self.train_scores else scores
+        return [
+            {
+                "fit_error": None,
+                "fit_time": fit_time,
+                "score_time": score_time,
+                "test_scores": one,
+                "train_scores": other,
+            }
+            for one, other in zip(scores, train_scores, strict=True)
+        ]
+
+    def _part(self, rows: Any) -> _Part:
+        return _Part(
+            _safe_indexing(self.X, rows),
+            None if self.y is None else _safe_indexing(self.y, rows),
+            _check_method_params(self.X, self.fit_params, rows),
+            _check_method_params(self.X, self.score_params, rows),
+        )
+
+    def _alone(self, heat: _Heat, rows: _Part) -> _Alone:
+        [number] = heat.numbers
+        return _Alone(clone(self.candidates[number]).fit(rows.X, rows.y, **rows.fit_params))
+
+    def _together(self, heat: _Heat, rows: _Part) -> _Together:
+        candidates = [self.candidates[number] for number in heat.numbers]
+        return _Together(candidates, rows, self.progress, keep_progress=not self.by_auc)
+
+    def _scores(self, fitted: _Alone | _Together, rows: _Part) -> list[float]:
+        if self.by_auc and isinstance(fitted, _Together):
+            try:
+                return fitted.aucs(rows)
+            except ValueError:
+                pass  # one class, or rows that break a rule: what becomes of them is for the scorer to say
+        return [self._score(one, rows) for one in fitted.estimators()]
+
+    def _score(self, estimator: StreamClassifier, rows: _Part) -> float:
+        try:
+            score = self.scorer(estimator, rows.X, rows.y, **rows.score_params)
+        except Exception:
+            if self.error_score == "raise":
+                raise
+            warnings.warn(
+                f"Scoring failed. The score on this train-test partition for these parameters will be set to "
+                f"{self.error_score}. Details: \n{traceback.format_exc()}",
+                stacklevel=2,
+            )
+            return float(self.error_score)
+        try:
+            return float(score)
+        except TypeError:
+            raise ValueError(
+                f"RaceSearchCV: scoring must return one number, got {score!r}. For several use GridSearchCV."
+            ) from None
+
+
+class _Alone(NamedTuple):
+    """A candidate fitted by itself."""
+
+    estimator: StreamClassifier
+
+    def estimators(self) -> Iterator[StreamClassifier]:
+        yield self.estimator
+
+
+class _Together:
+    """Candidates fitted in lanes, as `StreamClassifier.fit` fits each of them."""
+
+    def __init__(
+        self, candidates: Sequence[StreamClassifier], rows: _Part, progress: _Progress, keep_progress: bool
+    ) -> None:
+        self._candidates = candidates
+        self._head = clone(candidates[0])  # what the candidates have in common
+        block, self._classes = self._head._lesson(rows.X, rows.y, **rows.fit_params)
+        learners = [candidate._new_model(0).learner for candidate in candidates]
+        d = self._head.n_features_in_
+        self._runner = LaneRunner.new(range(len(learners)), learners, self._head.scale)
+        self._runner.room(d, d)
+        self._progress = [StreamingAuc() for _ in candidates]
+        for turn, taken in enumerate(self._head._passes(block)):
+            for piece in _pieces(taken):
+                scores = self._runner.learn(piece)
+                if keep_progress and not turn:
+                    self._count(piece, scores)
+                progress.learned(len(piece))
+        assert block.labels is not None
+        self._rows = len(block)
+        self._positives = int(np.count_nonzero(block.labels > 0))
+
+    def _count(self, block: Block, scores: NDArray[np.float32]) -> None:
+        assert block.labels is not None
+        for progress, said in zip(self._progress, scores.T.astype(np.float64, order="C"), strict=True):
+            progress.count(Rows(block.labels, said, block.importances))
+
+    def aucs(self, rows: _Part) -> list[float]:
+        """Of each candidate on some rows."""
+        block = self._head._known_rows(rows.X)
+        labels = labels_of(column_or_1d(rows.y), self._classes)
+        scores = np.concatenate([self._runner.score(piece) for piece in _pieces(block)])
+        weights = rows.score_params.get("sample_weight")
+        return [auc(labels, said, weights) for said in np.ascontiguousarray(scores.T)]
+
+    def estimators(self) -> Iterator[StreamClassifier]:
+        """The candidates, each as if it had been fitted by itself."""
+        columns = {name: value for name, value in vars(self._head).items() if name.endswith("_in_")}
+        passes = self._head.max_passes
+        for lane, candidate in enumerate(self._candidates):
+            model = self._runner.model(lane, self._head.n_features_in_)
+            model.rows, model.positives = passes * self._rows, passes * self._positives
+            model.progress = self._progress[lane]
+            fitted = clone(candidate)
+            vars(fitted).update(columns)
+            fitted._start(model, self._classes, passes)
+            yield fitted
+
+
+def _pieces(block: Block) -> Iterator[Block]:
+    return (block[first : first + PIECE] for first in range(0, len(block), PIECE))
+
+
+def _tell_of_failures(records: Sequence[Record], error_score: Any) -> None:
+    """Warns of fits that failed; an error if all did."""
+    errors = Counter(record["fit_error"] for record in records if record["fit_error"])
+    failed = errors.total()
+    if not failed:
+        return
+    told = "\n".join(f"{count} of them with this error:\n{error}" for error, count in errors.items())
+    if failed == len(records):
+        raise ValueError(f"RaceSearchCV: all the {failed} fits failed.\n{told}")
+    warnings.warn(
+        f"RaceSearchCV: {failed} of {len(records)} fits failed; their scores are set to {error_score}. Pass "
+        f"error_score='raise' to see where.\n{told}",
+        FitFailedWarning,
+        stacklevel=3,
+    )
+
+
+class _Progress:
+    """What `verbose` prints: a line for each heat, and on a terminal how far those under way are."""
+
+    def __init__(
+        self, verbose: int, folds: Folds, heats: Sequence[_Heat], candidates: Sequence[StreamClassifier]
+    ) -> None:
+        self._verbose = verbose > 0
+        self._live = self._verbose and sys.stdout.isatty()
+        self._folds = len(folds)
+        self._jobs, self._done = len(folds) * len(heats), 0
+        together = [heat.numbers for heat in heats if heat.in_lanes]
+        passes = sum(candidates[numbers[0]].max_passes for numbers in together)
+        self._rows, self._learned = passes * sum(len(train) for train, _ in folds), 0
+        self._lock = threading.Lock()
+        if self._verbose:
+            sizes = ", ".join(str(len(numbers)) for numbers in together) or "none"
+            alone = len(heats) - len(together)
+            print(
+                f"Fitting {len(folds)} folds for each of {len(candidates)} candidates, in lanes of {sizes}"
+                + (f", {alone} one by one" if alone else "")
+            )
+
+    def learned(self, rows: int) -> None:
+        if not self._live:
+            return
+        with self._lock:
+            self._learned += rows
+            print(f"\r{self._learned:,} of {self._rows:,} rows", end="", flush=True)
+
+    def heat(self, fold: int, heat: _Heat, seconds: float) -> None:
+        if not self._verbose:
+            return
+        with self._lock:
+            self._done += 1
+            what = f"{len(heat.numbers)} candidates in lanes" if heat.in_lanes else f"candidate {heat.numbers[0] + 1}"
+            line = f"[{self._done}/{self._jobs}] fold {fold + 1} of {self._folds}, {what}: {seconds:.2f} s"
+            print(f"\r{line:<60}" if self._live else line, flush=True)
