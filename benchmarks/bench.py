@@ -23,12 +23,13 @@ import contests
 import learners
 import machine
 import peers
+import racing
 import small
 import table
 from shapes import SHAPES, make
 
 PEERS = ("sklearn", "vw", "river")
-PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "path", "starting", "memory", "learners")
+PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "path", "race", "starting", "memory", "learners")
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -77,6 +78,9 @@ def main() -> None:
     if "path" in parts:
         say(start, "AUC at 50 sizes")
         results["path"] = small.path(rounds)
+    if "race" in parts:
+        say(start, "many settings in one pass")
+        results["race"] = racing.measure(rounds)
     if "starting" in parts:
         say(start, "starting up, size")
         results["starting"], results["installed"] = small.starting(rounds), small.installed_size()

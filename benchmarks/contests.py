@@ -15,7 +15,7 @@ from rarestream import Block, Model, auc, read
 from shapes import Data
 from timing import Contestant, Cost, command, interleaved, rarestream_command, timed, touch
 
-OURS = "dual-auc"  # the default learner: the bars are held against it
+OURS = "dual-auc"  # where auto starts from: the bars are held against it
 OTHERS = ("dual-logistic", "ftrl-auc", "ftrl-proximal")  # the fast ones; all of them: learners.py
 SKLEARN = "sklearn load + fit l1"
 LIMIT = "limit: random read-modify-write"

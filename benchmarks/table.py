@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import racing
 from contests import LIMIT, OURS, SKLEARN
 from small import COLD, IMPORTS, PATH_SHAPES
 
@@ -86,6 +87,10 @@ def bars(results: Results) -> list[Bar]:
             ratio = _ratio(results, "path", shape, f"size by size{where}", f"path{where}")
             what = f"path of 50 sizes vs size by size, {shape}{where or ', in memory'}"
             found.append(Bar(what, 20, 20, ratio, "x faster", True))
+    for shape, (must, aim) in racing.BARS.items():
+        for what in (racing.IN_LANES, racing.RACED):
+            ratio = _ratio(results, "race", shape, what, racing.SINGLE)
+            found.append(Bar(f"{what} vs {racing.SINGLE}, {shape}", must, aim, ratio, "x slower", False))
     size = results.get("installed")
     found.append(Bar("installed size", 3, 1, sum(size.values()) / 1e6 if size else None, "MB", False))
     late = starting["rarestream --help"] - starting["python -c pass"] if "rarestream --help" in starting else None
@@ -157,6 +162,9 @@ def print_small(results: Results) -> None:
     if "path" in results:
         print("\nAUC at 50 sizes of a model, one core: seconds")
         _print_columns(results["path"], None, "{:.3f}")
+    if "race" in results:
+        print("\nMany settings in one pass, one core: ns per non-zero")
+        _print_columns(results["race"], racing.SINGLE, "{:.2f}")
     if "starting" in results:
         print("\nStarting up: milliseconds")
         for name, spent in results["starting"].items():
