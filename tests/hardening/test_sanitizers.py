@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "sanitized"
 # Everything that reaches the native code. Estimator checks and the command line add only Python to it.
-ROOMS = ["learners", "readers", "metrics", "model", "pruning", "blocks", "reproduce"]
+ROOMS = ["learners", "readers", "metrics", "model", "pruning", "race", "blocks", "reproduce"]
 
 
 def runtime(name: str) -> str | None:
