@@ -194,6 +194,13 @@ class Model:
         return sum(int(np.count_nonzero(part)) for _, part in self._weights())
 
     @property
+    def state_bytes(self) -> int:
+        """What it keeps in memory, room for more features included."""
+        arrays = [part for part in self._state[:3] if part is not None]
+        more = () if isinstance(self._state, Weights) else self._state.more.values()
+        return sum(part.nbytes for part in (*arrays, *more))
+
+    @property
     def intercept(self) -> float:
         """What a logistic learner adds to a score to make it log odds; 0 for AUC losses."""
         return float(self._state.tally[4])

@@ -192,9 +192,14 @@ class Racing:
         return self._race.model.progress if self._race else self._progress[self._lead]
 
     @property
+    def model(self) -> Model:
+        """What the settings in the lead have learned; a copy as long as the race goes on."""
+        return self._race.model if self._race else self._model(self._lead)
+
+    @property
     def nonzeros(self) -> int:
         """Weights that are not zero under the settings in the lead."""
-        return (self._race.model if self._race else self._model(self._lead)).nonzeros
+        return self.model.nonzeros
 
     def learn(self, block: Block, *, again: bool = False) -> NDArray[np.float64]:
         """Learns the rows with every setting. Returns the scores that those in the lead gave them before."""

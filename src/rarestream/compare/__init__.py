@@ -1,0 +1,7 @@
+"""Compare: every learner and outside rivals on rows of one's own, with the same splits and the same tuning effort."""
+
+from rarestream.compare.comparing import Comparison, compare
+from rarestream.compare.methods import METHODS
+from rarestream.compare.standings import Standing, csv, markdown, standings
+
+__all__ = ["METHODS", "Comparison", "Standing", "compare", "csv", "markdown", "standings"]

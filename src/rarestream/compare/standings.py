@@ -1,0 +1,193 @@
+"""Standings: the rows of a comparison as a table, the best first.
+
+    auc       the mean over the trials of the AUC on the test rows, and its standard error
+    behind    how much less than the best method's, as the mean of the differences trial by trial, and the standard
+              error of that mean: trials share their rows, so it is far smaller than that of either AUC
+
+Trials are permutations of the same rows: they say what another order and another split would give, not what other data
+would. With a single trial, errors are the jackknife's over runs of its test rows, instead.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from csv import writer
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream.compare.methods import METHODS
+from rarestream.trials import Row
+
+TIE = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a method did. Numbers are means over the trials; nan: nobody knows."""
+
+    method: str
+    label: str
+    auc: float
+    error: float
+    behind: float  # the best; 0 for the best itself
+    behind_error: float
+    nonzeros: float
+    microseconds: float  # to learn a row
+    state_bytes: float
+    trials: int  # that it came through
+    note: str  # why there is no number, or how it differs from the others
+
+    @property
+    def close(self) -> bool:
+        """Whether it cannot be told from the best: less than two standard errors behind."""
+        return self.behind <= TIE * self.behind_error
+
+
+def standings(rows: Sequence[Row], left_out: Mapping[str, str] | None = None) -> list[Standing]:
+    """The methods of some rows of one data set, the best first; then those that failed, then those left out."""
+    by_method: dict[str, list[Row]] = {}
+    for row in rows:
+        by_method.setdefault(row["method"], []).append(row)
+    results = {method: _Result(own) for method, own in by_method.items()}
+    through = {method: found for method, found in results.items() if found.aucs}
+    most = max((len(found.aucs) for found in through.values()), default=0)
+    whole = [found for found in through.values() if len(found.aucs) == most]  # the best came through every trial
+    best = max(whole, key=lambda found: found.auc, default=None)
+    table = [found.standing(best) for found in results.values()]
+    table.sort(key=lambda one: (math.isnan(one.auc), -one.auc if not math.isnan(one.auc) else 0.0))
+    return table + [_left_out(name, why) for name, why in (left_out or {}).items()]
+
+
+class _Result:
+    """The rows of a method."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.method = str(rows[0]["method"])
+        self.failures = [row["error"] for row in rows if row["error"] is not None]
+        self.through = {row["trial"]: row for row in rows if row["error"] is None}
+        self.points = {trial: row["points"][row["chosen"]] for trial, row in self.through.items()}
+        self.aucs = {trial: float(point["test_auc"]) for trial, point in self.points.items()}
+        self.label = str(rows[0].get("label", self.method))
+
+    @property
+    def auc(self) -> float:
+        return _mean(list(self.aucs.values()))
+
+    def standing(self, best: _Result | None) -> Standing:
+        behind, behind_error = math.nan, math.nan
+        if best is not None and self.aucs:
+            behind, behind_error = self._behind(best)
+        return Standing(
+            self.method,
+            self.label,
+            self.auc,
+            self._error({}),
+            behind,
+            behind_error,
+            _mean([point["nonzeros"] for point in self.points.values()]),
+            _mean([1e6 * self.points[trial]["seconds"] / row["n_train"] for trial, row in self.through.items()]),
+            _mean([row["state_bytes"] for row in self.through.values()]),
+            len(self.aucs),
+            self._note(),
+        )
+
+    def _behind(self, best: _Result) -> tuple[float, float]:
+        if best is self:
+            return 0.0, 0.0
+        shared = [trial for trial in self.aucs if trial in best.aucs]
+        return _mean([best.aucs[trial] - self.aucs[trial] for trial in shared]), self._error(best.through)
+
+    def _error(self, others: Mapping[int, Row]) -> float:
+        """Of the mean AUC; given the rows of another, of the mean difference from it."""
+        shared = [trial for trial in self.aucs if not others or trial in others]
+        if len(shared) > 1:
+            less = {trial: row["points"][row["chosen"]]["test_auc"] for trial, row in others.items()}
+            values = np.array([self.aucs[trial] - less.get(trial, 0.0) for trial in shared])
+            return float(values.std(ddof=1) / math.sqrt(len(values)))
+        if not shared:
+            return math.nan
+        own, other = self.through[shared[0]].get("without"), others.get(shared[0], {}).get("without")
+        if own is None or (others and other is None):
+            return math.nan
+        return _jackknife(np.array(own) - (np.array(other) if others else 0.0))
+
+    def _note(self) -> str:
+        known = [method.note for method in METHODS.values() if method.word == self.method and method.note]
+        if self.failures:
+            known.append(f"failed in {len(self.failures)} of {len(self.failures) + len(self.aucs)}: {self.failures[0]}")
+        return "; ".join(known)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _jackknife(values: NDArray[np.float64]) -> float:
+    """The standard error of an estimate, from its values without each of some groups."""
+    return float(np.sqrt((len(values) - 1) * values.var()))
+
+
+def _left_out(name: str, why: str) -> Standing:
+    method, nan = METHODS[name], math.nan
+    return Standing(method.word, method.label, nan, nan, nan, nan, nan, nan, nan, 0, f"left out: {why}")
+
+
+# -- as text
+
+COLUMNS = ("method", "AUC", "+-", "behind", "+-", "", "non-zeros", "us a row", "state", "note")
+
+
+def cells(table: Sequence[Standing]) -> list[tuple[str, ...]]:
+    """The table as people read it, in the order of COLUMNS."""
+    return [
+        (
+            one.label,
+            _told(one.auc, ".4f"),
+            _told(one.error, ".4f"),
+            "best" if one is table[0] and one.behind == 0 else _told(one.behind, ".4f"),
+            "" if one.behind == 0 and one is table[0] else _told(one.behind_error, ".4f"),
+            "~" if one.close and one is not table[0] else "",
+            _told(one.nonzeros, ",.0f"),
+            _told(one.microseconds, ".2f"),
+            _bytes(one.state_bytes),
+            one.note,
+        )
+        for one in table
+    ]
+
+
+def _told(value: float, how: str) -> str:
+    return "" if math.isnan(value) else format(value, how)
+
+
+def _bytes(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    for unit in ("B", "kB", "MB"):
+        if value < 999.5:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} GB"
+
+
+def markdown(table: Sequence[Standing]) -> str:
+    heading = ("method", "AUC", "±", "behind", "±", "tie", "non-zeros", "µs a row", "state", "note")
+    lines = [heading, tuple("---" if at in (0, 9) else "---:" for at in range(len(heading))), *cells(table)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def csv(table: Sequence[Standing]) -> str:
+    """Every number in full."""
+    words = list(Standing.__dataclass_fields__)
+    text = io.StringIO()
+    out = writer(text, lineterminator="\n")
+    out.writerow([*words, "close"])
+    for one in table:
+        values: list[Any] = [*(getattr(one, word) for word in words), one.close]
+        out.writerow(["" if isinstance(value, float) and math.isnan(value) else value for value in values])
+    return text.getvalue()
