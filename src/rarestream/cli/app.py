@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rarestream.cli import failures
+from rarestream.cli.compare import compare
 from rarestream.cli.demo import demo
 from rarestream.cli.evaluate import evaluate
 from rarestream.cli.inspect import inspect
@@ -68,7 +69,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _command in (train, race, predict, evaluate, prune, inspect, demo):
+for _command in (train, race, compare, predict, evaluate, prune, inspect, demo):
     app.command(context_settings=HELP)(_guarded(_command))
 reproduce.command(context_settings=HELP)(_guarded(farm_ads))
 app.add_typer(reproduce)

@@ -27,6 +27,7 @@ from rarestream.errors import DataError
 from rarestream.model import SCALES
 from rarestream.trials import Progress, Row, Store, Unit, run
 
+BATCH = "batch-logistic"
 RESULTS = "results.jsonl"
 SLICE = 1000  # rows that tell how long a method takes
 
@@ -44,6 +45,7 @@ def compare(
     name: str = "rows",
     *,
     methods: Sequence[str] | None = None,
+    batch: bool = False,
     trials: int = 5,
     settings: int = 8,
     scale: str = "unit",
@@ -56,7 +58,8 @@ def compare(
     """Has methods learn labelled rows, and tells how each did.
 
     name       of the data, in the results
-    methods    by name; None: all that are quick enough at this size and need no more than one pass
+    methods    by name; None: all that are quick enough at this size
+    batch      also logistic regression by scikit-learn's liblinear, which makes many passes
     trials     how many permutations
     settings   how many each method is tuned over
     scale      of the rows, as that of a Model
@@ -73,7 +76,7 @@ def compare(
     order = None if in_order else seed
     _check(block, trials, order)
     size = work.Parts(*(block.take(rows) for rows in work.split(len(block), 0, order))).size
-    taken, left_out = chosen(methods, size)
+    taken, left_out = chosen(methods, batch, size)
     what = {
         "kind": "trial",
         "dataset": name,
@@ -105,13 +108,13 @@ def compare(
     return Comparison(rows, left_out)
 
 
-def chosen(names: Sequence[str] | None, size: Size) -> tuple[list[Method], dict[str, str]]:
+def chosen(names: Sequence[str] | None, batch: bool, size: Size) -> tuple[list[Method], dict[str, str]]:
     """The methods that run, and why others do not."""
     for name in names or ():
         if name not in METHODS:
             raise ValueError(f"compare: no method is called {name!r}; there are {', '.join(METHODS)}.")
-    usual = [name for name, method in METHODS.items() if not method.asked]
-    wanted = [METHODS[name] for name in dict.fromkeys(names or usual)]
+    usual = [name for name in METHODS if name != BATCH]
+    wanted = [METHODS[name] for name in dict.fromkeys([*(names or usual), *([BATCH] if batch else [])])]
     refusals = {method.name: method.refusal(size, named=bool(names)) for method in wanted}
     taken = [method for method in wanted if refusals[method.name] is None]
     if not taken:
@@ -131,6 +134,8 @@ def fingerprint(block: Block) -> str:
 
 def _check(block: Block, trials: int, seed: int | None) -> None:
     """Every part of every trial needs rows of both classes."""
+    if not len(block):
+        raise DataError("compare: there are no rows.")
     if block.labels is None:
         raise DataError("compare: the rows have no labels, and methods are compared by them.")
     positives = int(np.count_nonzero(block.labels > 0))

@@ -48,7 +48,6 @@ class Method:
     fixed: Params = field(default_factory=dict)
     balanced: bool = False  # rows count so that both classes weigh alike
     note: str = ""
-    asked: bool = False  # runs only if it is named
     steps: Callable[[Size], float] = lambda size: 0.0  # multiplications a pass, where O(k) a row is not the truth
 
     @property
@@ -154,7 +153,6 @@ METHODS: dict[str, Method] = {
             low=0.1,
             high=100.0,
             note="many passes",
-            asked=True,
         ),
     )
 }

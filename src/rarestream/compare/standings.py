@@ -40,7 +40,8 @@ class Standing:
     microseconds: float  # to learn a row
     state_bytes: float
     trials: int  # that it came through
-    note: str  # why there is no number, or how it differs from the others
+    note: str  # how it is not like the others
+    why: str  # there is no number, or not of every trial
 
     @property
     def close(self) -> bool:
@@ -93,7 +94,8 @@ class _Result:
             _mean([1e6 * self.points[trial]["seconds"] / row["n_train"] for trial, row in self.through.items()]),
             _mean([row["state_bytes"] for row in self.through.values()]),
             len(self.aucs),
-            self._note(),
+            next((method.note for method in METHODS.values() if method.word == self.method), ""),
+            self._why(),
         )
 
     def _behind(self, best: _Result) -> tuple[float, float]:
@@ -116,11 +118,10 @@ class _Result:
             return math.nan
         return _jackknife(np.array(own) - (np.array(other) if others else 0.0))
 
-    def _note(self) -> str:
-        known = [method.note for method in METHODS.values() if method.word == self.method and method.note]
-        if self.failures:
-            known.append(f"failed in {len(self.failures)} of {len(self.failures) + len(self.aucs)}: {self.failures[0]}")
-        return "; ".join(known)
+    def _why(self) -> str:
+        if not self.failures:
+            return ""
+        return f"failed in {len(self.failures)} of {len(self.failures) + len(self.aucs)} trials: {self.failures[0]}"
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -134,51 +135,43 @@ def _jackknife(values: NDArray[np.float64]) -> float:
 
 def _left_out(name: str, why: str) -> Standing:
     method, nan = METHODS[name], math.nan
-    return Standing(method.word, method.label, nan, nan, nan, nan, nan, nan, nan, 0, f"left out: {why}")
+    return Standing(method.word, method.label, nan, nan, nan, nan, nan, nan, nan, 0, "", f"left out: {why}")
 
 
 # -- as text
 
-COLUMNS = ("method", "AUC", "+-", "behind", "+-", "", "non-zeros", "us a row", "state", "note")
+COLUMNS = ("method", "AUC", "+-", "behind", "+-", "tie", "non-zeros", "us a row", "state", "")
 
 
 def cells(table: Sequence[Standing]) -> list[tuple[str, ...]]:
-    """The table as people read it, in the order of COLUMNS."""
+    """The methods that came to an AUC as people read them, in the order of COLUMNS."""
     return [
         (
             one.label,
-            _told(one.auc, ".4f"),
+            f"{one.auc:.4f}",
             _told(one.error, ".4f"),
-            "best" if one is table[0] and one.behind == 0 else _told(one.behind, ".4f"),
-            "" if one.behind == 0 and one is table[0] else _told(one.behind_error, ".4f"),
-            "~" if one.close and one is not table[0] else "",
-            _told(one.nonzeros, ",.0f"),
-            _told(one.microseconds, ".2f"),
+            "" if at == 0 else f"{one.behind:.4f}",
+            "" if at == 0 else _told(one.behind_error, ".4f"),
+            "yes" if at and one.close else "",
+            f"{one.nonzeros:,.0f}",
+            f"{one.microseconds:.2f}",
             _bytes(one.state_bytes),
             one.note,
         )
-        for one in table
+        for at, one in enumerate(one for one in table if one.trials)
     ]
 
 
-def _told(value: float, how: str) -> str:
-    return "" if math.isnan(value) else format(value, how)
-
-
-def _bytes(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    for unit in ("B", "kB", "MB"):
-        if value < 999.5:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:.3g} GB"
+def remarks(table: Sequence[Standing]) -> list[str]:
+    """What is to be said of methods that failed or were left out."""
+    return [f"{one.label}: {one.why}" for one in table if one.why]
 
 
 def markdown(table: Sequence[Standing]) -> str:
-    heading = ("method", "AUC", "±", "behind", "±", "tie", "non-zeros", "µs a row", "state", "note")
-    lines = [heading, tuple("---" if at in (0, 9) else "---:" for at in range(len(heading))), *cells(table)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    heading = tuple({"+-": "±", "us a row": "µs a row"}.get(word, word) for word in COLUMNS)
+    lines = [heading, tuple("---" if at in (0, len(heading) - 1) else "---:" for at in range(len(heading)))]
+    rows = [f"| {' | '.join(line)} |\n" for line in [*lines, *cells(table)]]
+    return "".join([*rows, "\n", *(f"- {remark}\n" for remark in remarks(table))])
 
 
 def csv(table: Sequence[Standing]) -> str:
@@ -191,3 +184,15 @@ def csv(table: Sequence[Standing]) -> str:
         values: list[Any] = [*(getattr(one, word) for word in words), one.close]
         out.writerow(["" if isinstance(value, float) and math.isnan(value) else value for value in values])
     return text.getvalue()
+
+
+def _told(value: float, how: str) -> str:
+    return "" if math.isnan(value) else format(value, how)
+
+
+def _bytes(value: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if value < 999.5:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} GB"
