@@ -28,7 +28,7 @@ Trials = Annotated[int, typer.Option(help="Permutations of the rows to learn, tu
 Settings = Annotated[int, typer.Option(help="Settings that each method is tuned over.", min=1, max=64)]
 InOrder = Annotated[
     bool,
-    typer.Option("--in-order", help="Keep the order of the rows: learn the oldest, test on the newest; one trial."),
+    typer.Option("--in-order", help="Keep the rows in order: learn the first, test on the last; one trial."),
 ]
 Seed = Annotated[int, typer.Option(help="Of the permutations.", min=0)]
 MaxRows = Annotated[int | None, typer.Option(help="Take the first rows only.", min=1, metavar="N")]
@@ -36,9 +36,7 @@ Out = Annotated[
     Path | None,
     typer.Option(help="Keep results here: tables, a page, and every row; run again, it goes on.", metavar="FOLDER"),
 ]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Processes; one a core unless told.", min=1, metavar="N")
-]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processes; else one a core.", min=1, metavar="N")]
 
 
 def compare(
@@ -192,9 +190,7 @@ def _tell(table: Sequence[Standing], block: Block, found: Comparison) -> None:
     ink.line()
     trials = max(one.trials for one in table)
     over = f"the same {trials} trials" if trials > 1 else "groups of the test rows"
-    ink.line(
-        f"+- is a standard error, over {over}; behind: the mean difference to the best; tie: within two of its +-."
-    )
+    ink.line(f"+- is a standard error, over {over}; behind: the mean difference to the best; tie: within two +-.")
 
 
 def _emit(found: Comparison, table: Sequence[Standing]) -> None:
@@ -206,10 +202,8 @@ def _emit(found: Comparison, table: Sequence[Standing]) -> None:
     for row in found.rows:
         emit(row)
     for one in table:
-        values = {
-            word: number(value) if isinstance(value, float) else value
-            for word, value in dataclasses.asdict(one).items()
-        }
+        told = dataclasses.asdict(one).items()
+        values = {word: number(value) if isinstance(value, float) else value for word, value in told}
         emit({"kind": "standing", **values, "close": one.close})
 
 

@@ -30,6 +30,7 @@ from rarestream.trials import Progress, Row, Store, Unit, run
 BATCH = "batch-logistic"
 RESULTS = "results.jsonl"
 SLICE = 1000  # rows that tell how long a method takes
+CURVE = 60  # points of a curve, about
 
 
 @dataclass(frozen=True)
@@ -166,5 +167,10 @@ def _cost(method: Method, block: Block, settings: int, scale: str) -> float:
     scorer = method.scorer(method.settings(1, size)[0], scale, size)
     start = time.perf_counter()
     scorer.learn(few)
-    a_pass = (time.perf_counter() - start) * len(block) * 2 / 3 / len(few)
-    return a_pass * (settings + 2 if method.tuned else 2)
+    learned = time.perf_counter()
+    scorer.score(few)
+    scored = time.perf_counter()
+    tried = settings if method.tuned else 0
+    passes = (tried + 2) * (learned - start) * 2 / 3  # all settings, and the chosen one twice
+    tests = (tried / 3 + CURVE / 6) * (scored - learned)
+    return (passes + tests) * len(block) / len(few)

@@ -68,7 +68,9 @@ class _Result:
     """The rows of a method."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self.method = str(rows[0]["method"])
+        word = str(rows[0]["method"])
+        method = next((one for one in METHODS.values() if one.word == word), None)
+        self.method, self.note = (method.name, method.note) if method else (word, "")
         self.failures = [row["error"] for row in rows if row["error"] is not None]
         self.through = {row["trial"]: row for row in rows if row["error"] is None}
         self.points = {trial: row["points"][row["chosen"]] for trial, row in self.through.items()}
@@ -94,7 +96,7 @@ class _Result:
             _mean([1e6 * self.points[trial]["seconds"] / row["n_train"] for trial, row in self.through.items()]),
             _mean([row["state_bytes"] for row in self.through.values()]),
             len(self.aucs),
-            next((method.note for method in METHODS.values() if method.word == self.method), ""),
+            self.note,
             self._why(),
         )
 
@@ -135,7 +137,7 @@ def _jackknife(values: NDArray[np.float64]) -> float:
 
 def _left_out(name: str, why: str) -> Standing:
     method, nan = METHODS[name], math.nan
-    return Standing(method.word, method.label, nan, nan, nan, nan, nan, nan, nan, 0, "", f"left out: {why}")
+    return Standing(method.name, method.label, nan, nan, nan, nan, nan, nan, nan, 0, "", f"left out: {why}")
 
 
 # -- as text
@@ -147,7 +149,7 @@ def cells(table: Sequence[Standing]) -> list[tuple[str, ...]]:
     """The methods that came to an AUC as people read them, in the order of COLUMNS."""
     return [
         (
-            one.label,
+            one.method,
             f"{one.auc:.4f}",
             _told(one.error, ".4f"),
             "" if at == 0 else f"{one.behind:.4f}",
@@ -164,7 +166,7 @@ def cells(table: Sequence[Standing]) -> list[tuple[str, ...]]:
 
 def remarks(table: Sequence[Standing]) -> list[str]:
     """What is to be said of methods that failed or were left out."""
-    return [f"{one.label}: {one.why}" for one in table if one.why]
+    return [f"{one.method}: {one.why}" for one in table if one.why]
 
 
 def markdown(table: Sequence[Standing]) -> str:
