@@ -13,14 +13,14 @@ from __future__ import annotations
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from rarestream.blocks import Block
+from rarestream.blocks import Block, concatenate
 from rarestream.compare import work
 from rarestream.compare.methods import METHODS, Method, Size
 from rarestream.errors import DataError
@@ -42,7 +42,7 @@ class Comparison:
 
 
 def compare(
-    block: Block,
+    rows: Block | Iterable[Block],
     name: str = "rows",
     *,
     methods: Sequence[str] | None = None,
@@ -58,6 +58,7 @@ def compare(
 ) -> Comparison:
     """Has methods learn labelled rows, and tells how each did.
 
+    rows       a Block, or several, such as a stream of them; they are held in memory
     name       of the data, in the results
     methods    by name; None: all that are quick enough at this size
     batch      also logistic regression by scikit-learn's liblinear, which makes many passes
@@ -73,6 +74,7 @@ def compare(
         raise ValueError(f"compare: trials and settings must be >= 1, got {trials} and {settings}.")
     if scale not in SCALES:
         raise ValueError(f"compare: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
+    block = rows if isinstance(rows, Block) else concatenate(rows)
     trials = 1 if in_order else trials
     order = None if in_order else seed
     _check(block, trials, order)
@@ -98,7 +100,7 @@ def compare(
         work.put(block, place)
         to_do = {unit["method"] for unit, row in zip(units, store.found(units), strict=True) if row is None}
         costs = {one.word: _cost(one, block, settings, scale) for one in taken if one.word in to_do}
-        rows = run(
+        results = run(
             units,
             work.Work(place, settings, scale, order),
             store,
@@ -106,7 +108,7 @@ def compare(
             cost=lambda unit: costs[unit["method"]],
             report=report,
         )
-    return Comparison(rows, left_out)
+    return Comparison(results, left_out)
 
 
 def chosen(names: Sequence[str] | None, batch: bool, size: Size) -> tuple[list[Method], dict[str, str]]:

@@ -114,7 +114,7 @@ def _ours(name: str, label: str, tuned: str = "learning_rate", **more: Any) -> M
     return Method(name=name, label=label, tuned=tuned, **{**around, **more})
 
 
-_SGD: dict[str, Any] = {"outside": SgdScorer, "tuned": "alpha", "default": 1e-5, "low": 1e-7, "high": 1e-3}
+_SGD: dict[str, Any] = {"outside": SgdScorer, "tuned": "alpha", "default": 1e-4, "low": 1e-6, "high": 1e-3}
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -131,7 +131,7 @@ METHODS: dict[str, Method] = {
         _ours("spauc", "SPAUC", "mu"),
         _ours("solam", "SOLAM"),
         _ours("fsauc", "FSAUC"),
-        _ours("oam", "OAM", steps=lambda size: 200.0 * size.nonzeros),
+        _ours("oam", "OAM", low=3e-4, steps=lambda size: 200.0 * size.nonzeros),
         _ours("opauc", "OPAUC", steps=lambda size: 100.0 * size.nonzeros + 5e3 * size.rows),
         _ours(
             "opauc-full",
