@@ -85,7 +85,8 @@ class Result:
             for value, auc, nonzeros in _cuts(row) if row.get("sizes") else _per_lambda(row):
                 found[value].append((auc, nonzeros / row["n_features"]))
         complete = {value: at for value, at in found.items() if len(at) == len(self.trials)}
-        return [(value, *map(float, np.mean(at, axis=0))) for value, at in sorted(complete.items())]
+        means = {value: np.mean(at, axis=0) for value, at in sorted(complete.items())}
+        return [(value, float(auc), float(ratio)) for value, (auc, ratio) in means.items()]
 
 
 def _cuts(row: Row) -> Iterator[tuple[float, float, float]]:
@@ -131,26 +132,32 @@ def mean(values: Sequence[float]) -> Mean | None:
     return Mean(float(np.mean(values)), error, len(values))
 
 
+def gaps(one: Result, other: Result) -> list[float]:
+    """AUC of the one less that of the other, in each trial that both have."""
+    theirs = {row["trial"]: auc(row) for row in other.trials}
+    return [auc(row) - theirs[row["trial"]] for row in one.trials if row["trial"] in theirs]
+
+
 def main_mode(rows: Iterable[Row]) -> str:
     """The arithmetic that a table is about unless told: ours, where there is any of it."""
-    modes = {row["mode"] for row in rows if row.get("kind") == "trial" and row["method"] not in OURS}
-    return PUBLISHED if modes == {PUBLISHED} else CORRECTED
+    return PUBLISHED if {row["mode"] for row in rows} == {PUBLISHED} else CORRECTED
 
 
 class Results:
-    """The rows of one arithmetic, by data set, ratio and method. Methods of ours are in each."""
+    """The rows of one arithmetic, by data set, ratio and method."""
 
     def __init__(self, rows: Iterable[Row], mode: str | None = None) -> None:
         rows = [row for row in rows if row.get("kind") == "trial"]
         self.mode = mode or main_mode(rows)
         units: dict[tuple[Any, ...], dict[int, Row]] = defaultdict(dict)
         for row in rows:
-            if row["mode"] == self.mode or row["method"] in OURS:
+            if row["mode"] == self.mode:
                 units[row["dataset"], row["ratio"], row["method"], row["grid"]][row["trial"]] = row
         self._found = {place: _result(place, list(trials.values())) for place, trials in units.items()}
         self.datasets = list(dict.fromkeys(place[0] for place in units))
         self.ratios = list(dict.fromkeys(place[1] for place in units))
         self.methods = list(dict.fromkeys(place[2] for place in units))
+        self._grids = list(dict.fromkeys(place[3] for place in units))
         self._labels = {row["method"]: row["label"] for row in rows if row.get("label")}
 
     def label(self, method: str) -> str:
@@ -159,13 +166,14 @@ class Results:
 
     def get(self, dataset: str, method: str, ratio: float | None = None) -> Result | None:
         """The trials whose settings were chosen; of a method without settings, its trials."""
-        # A tuned method at fixed settings (grid none) is that of the lazy figures, not its result.
-        fixed = method in OURS or method not in METHODS or all(grid == NONE for _, grid in METHODS[method].grids)
-        return self._best(dataset, method, ratio, (FULL, QUICK, *((NONE,) if fixed else ())))
+        # A method of the paper at fixed settings (grid none) is that of the lazy figures, not its result.
+        fixed = method in OURS or method not in METHODS
+        others = [grid for grid in self._grids if grid not in (FULL, QUICK, NONE)]
+        return self._best(dataset, method, ratio, (FULL, QUICK, *others, *([NONE] if fixed else [])))
 
-    def fixed(self, dataset: str, method: str) -> Result | None:
+    def fixed(self, dataset: str, method: str, ratio: float | None = None) -> Result | None:
         """The trials at the one setting of the lazy figures."""
-        return self._best(dataset, method, None, (NONE,))
+        return self._best(dataset, method, ratio, (NONE,))
 
     def _best(self, dataset: str, method: str, ratio: float | None, grids: tuple[str, ...]) -> Result | None:
         found = [self._found[place] for grid in grids if (place := (dataset, ratio, method, grid)) in self._found]

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rarestream.reproduce import results
-from rarestream.reproduce.methods import OURS, TABLE2, TABLE3
+from rarestream.reproduce.methods import CORRECTED, OURS, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.results import Result, Results, Row
 
 SETS = ("real-sim", "farm-ads", "rcv1b", "imdb", "reviews", "news20b")  # in the order of the paper's panels
 RATIOS = (0.1, 0.05)
 REFERENCE = "ftrl_auc"
+WORDS = {CORRECTED: "corrected", PUBLISHED: "as published"}
 Published = Mapping[str, Any] | None
 
 
@@ -106,7 +107,7 @@ def table2(rows: Iterable[Row], published: Published, mode: str | None = None) -
         Section(name, form, _lines(found, methods, SETS, None, said.get(key, {}), value))
         for name, key, form, value in parts
     ]
-    return Table("Table II: AUC methods", _note(found), "method", SETS, tuple(sections))
+    return Table(f"Table II: AUC methods, {WORDS[found.mode]}", _note(found), "method", SETS, tuple(sections))
 
 
 def table3(rows: Iterable[Row], published: Published, mode: str | None = None) -> Table:
@@ -118,7 +119,7 @@ def table3(rows: Iterable[Row], published: Published, mode: str | None = None) -
         methods = (*TABLE3, *(method for method in OURS if _any(found, method, ratio)))
         lines = _lines(found, methods, SETS, ratio, said.get(str(ratio), {}), results.auc)
         sections.append(Section(f"AUC, {ratio:g} positives a negative", ".4f", lines))
-    return Table("Table III: imbalanced sets", _note(found), "method", SETS, tuple(sections))
+    return Table(f"Table III: imbalanced sets, {WORDS[found.mode]}", _note(found), "method", SETS, tuple(sections))
 
 
 def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
@@ -160,8 +161,7 @@ def _gap(found: Results, name: str, method: str, reference: str, ratio: float | 
     one, other = found.get(name, method, ratio), found.get(name, reference, ratio)
     if one is None or other is None:
         return Cell(note=found.why_not(name, ratio))
-    theirs = {row["trial"]: results.auc(row) for row in other.trials}
-    gaps = [results.auc(row) - theirs[row["trial"]] for row in one.trials if row["trial"] in theirs]
+    gaps = results.gaps(one, other)
     average = results.mean(gaps)
     if average is None:
         return Cell(note=other.why_not if one.trials else one.why_not)
@@ -197,9 +197,7 @@ def _lines(
     )
 
 
-def _cell(
-    result: Result | None, value: Callable[[Row], float], said: Sequence[float] | None, why_not: str
-) -> Cell:
+def _cell(result: Result | None, value: Callable[[Row], float], said: Sequence[float] | None, why_not: str) -> Cell:
     published = None if said is None else said[0]
     average = result.mean(value) if result else None
     if result is None or average is None:
@@ -211,12 +209,18 @@ def _cell(
 
 
 def _note(found: Results) -> str:
-    kinds = {"corrected": "corrected learners", "published": "the authors' arithmetic, slips included"}
+    kinds = {CORRECTED: "this library's learners", PUBLISHED: "the authors' arithmetic, slips included"}
     trials = sorted({len(one.trials) for one in found.all() if one.trials})
     grids = sorted({one.grid for one in found.all() if one.grid != "none"})
-    counts = "no trials" if not trials else f"{trials[0]} trials" if len(trials) == 1 else f"{trials[0]} to {trials[-1]} trials"
+    counts = (
+        "no trials"
+        if not trials
+        else f"{trials[0]} trials"
+        if len(trials) == 1
+        else f"{trials[0]} to {trials[-1]} trials"
+    )
     searched = f"; grids: {', '.join(grids)}" if grids else ""
-    return f"Ours: {kinds.get(found.mode, found.mode)}, {counts}{searched}. ± is the standard error of the mean."
+    return f"Ours: {kinds[found.mode]}, {counts}{searched}. ± is the standard error of the mean."
 
 
 def number(value: float | None, form: str) -> str:
@@ -327,7 +331,9 @@ def latex(table: Table) -> str:
     for section in table.sections:
         out += [r"\midrule", rf"\multicolumn{{{wide}}}{{l}}{{\emph{{{_tex(section.name)}}}}} \\"]
         for line in section.lines:
-            out.append(" & ".join([_tex(line.name), *(_tex(_inline(cell, section.form)) for cell in line.cells)]) + r" \\")
+            out.append(
+                " & ".join([_tex(line.name), *(_tex(_inline(cell, section.form)) for cell in line.cells)]) + r" \\"
+            )
     return "\n".join([*out, r"\bottomrule", r"\end{tabular}", r"\end{table*}"]) + "\n"
 
 
