@@ -43,7 +43,7 @@ Choices = Mapping[tuple[str, float | None, int], Params]  # by data set, ratio a
 HEAT = 32  # lanes of a kernel
 PIECE = 1 << 16  # rows whose scores in lanes are kept at once
 SCALE = "none"  # rows come as the paper scaled them
-PROBE, FIRST_PROBE = 0.1, 16  # seconds that a method is timed for at least, rows of its first look
+PROBE, FIRST_PROBE = 0.2, 16  # seconds that a method is timed for, rows after which it begins to be
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,13 +364,17 @@ def _failed(setting: Params, error: DataError) -> Row:
 
 
 def _timed(learned: Iterable[int]) -> float:
-    """Seconds a row, of something that says how many rows it has learned."""
-    start = time.process_time()
+    """Seconds a row, of something that says how many rows it has learned. What goes before the first is not counted."""
+    first, start, pace = 0, 0.0, 0.0
     for rows in learned:
-        spent = time.process_time() - start
-        if spent > PROBE:
+        now = time.process_time()
+        if not first:
+            first, start = rows, now
+            continue
+        pace = (now - start) / (rows - first)
+        if now - start > PROBE:
             break
-    return spent / rows
+    return pace
 
 
 def _looks(rows: int) -> list[int]:
