@@ -140,7 +140,9 @@ def lines_of(result: Result | None, x: str, y: str) -> Line | None:
     return Line((curve.seconds if x == SECONDS else curve.rows)[1:], curve.test_auc[1:], curve.spread[1:])
 
 
-def _panel(panel: Any, plan: Plan, found: Results, name: str, said: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+def _panel(
+    panel: Any, plan: Plan, found: Results, name: str, said: Mapping[str, Mapping[str, Sequence[float]]]
+) -> None:
     from matplotlib.ticker import EngFormatter
 
     lazy = plan.methods == LAZY

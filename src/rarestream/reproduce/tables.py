@@ -197,9 +197,7 @@ def _lines(
     )
 
 
-def _cell(
-    result: Result | None, value: Callable[[Row], float], said: Sequence[float] | None, why_not: str
-) -> Cell:
+def _cell(result: Result | None, value: Callable[[Row], float], said: Sequence[float] | None, why_not: str) -> Cell:
     published = None if said is None else said[0]
     average = result.mean(value) if result else None
     if result is None or average is None:
@@ -214,7 +212,13 @@ def _note(found: Results) -> str:
     kinds = {"corrected": "corrected learners", "published": "the authors' arithmetic, slips included"}
     trials = sorted({len(one.trials) for one in found.all() if one.trials})
     grids = sorted({one.grid for one in found.all() if one.grid != "none"})
-    counts = "no trials" if not trials else f"{trials[0]} trials" if len(trials) == 1 else f"{trials[0]} to {trials[-1]} trials"
+    counts = (
+        "no trials"
+        if not trials
+        else f"{trials[0]} trials"
+        if len(trials) == 1
+        else f"{trials[0]} to {trials[-1]} trials"
+    )
     searched = f"; grids: {', '.join(grids)}" if grids else ""
     return f"Ours: {kinds.get(found.mode, found.mode)}, {counts}{searched}. ± is the standard error of the mean."
 
@@ -327,7 +331,9 @@ def latex(table: Table) -> str:
     for section in table.sections:
         out += [r"\midrule", rf"\multicolumn{{{wide}}}{{l}}{{\emph{{{_tex(section.name)}}}}} \\"]
         for line in section.lines:
-            out.append(" & ".join([_tex(line.name), *(_tex(_inline(cell, section.form)) for cell in line.cells)]) + r" \\")
+            out.append(
+                " & ".join([_tex(line.name), *(_tex(_inline(cell, section.form)) for cell in line.cells)]) + r" \\"
+            )
     return "\n".join([*out, r"\bottomrule", r"\end{tabular}", r"\end{table*}"]) + "\n"
 
 

@@ -35,10 +35,9 @@ from rarestream.reproduce.datasets import DataSet, Source, load
 from rarestream.reproduce.methods import METHODS, OURS, PUBLISHED, TUNED_AFTER, Params
 from rarestream.reproduce.paper import numbers
 from rarestream.reproduce.rows import Rows
+from rarestream.trials import Row, Unit
 
-Unit = Mapping[str, Any]
-Row = dict[str, Any]
-Choices = Mapping[tuple[str, float | None, int], Params]  # by data set, ratio and trial
+Choices = Mapping[tuple[Any, ...], Params]  # by method, data set, ratio and trial
 
 HEAT = 32  # lanes of a kernel
 PIECE = 1 << 16  # rows whose scores in lanes are kept at once
@@ -82,7 +81,7 @@ class Work:
     """What a process does with a unit."""
 
     sources: Mapping[str, Source]
-    choices: Choices = dataclasses.field(default_factory=dict)  # of the method that another is tuned after
+    choices: Choices = dataclasses.field(default_factory=dict)  # for those that are tuned after others
 
     def __call__(self, unit: Unit) -> Row:
         data, parts = trial_of(self.sources[unit["dataset"]], unit["ratio"], unit["trial"])
@@ -112,17 +111,21 @@ class Work:
         points = METHODS[unit["method"]].points(unit["mode"], unit["grid"])
         if unit["method"] not in TUNED_AFTER:
             return list(points)
-        chosen = self.choices.get((unit["dataset"], unit["ratio"], unit["trial"]))
+        chosen = self.choices.get((TUNED_AFTER[unit["method"]], *_place(unit)))
         return [] if chosen is None else [{**chosen, **point} for point in points]
 
 
 def choices(rows: Sequence[Row]) -> Choices:
-    """What the rows of a method chose."""
+    """What each method chose."""
     return {
-        (row["dataset"], row["ratio"], row["trial"]): row["points"][row["chosen"]]["params"]
+        (row["method"], *_place(row)): row["points"][row["chosen"]]["params"]
         for row in rows
         if row["chosen"] is not None
     }
+
+
+def _place(unit: Unit) -> tuple[Any, ...]:
+    return unit["dataset"], unit["ratio"], unit["trial"]
 
 
 def _one_class(parts: Parts) -> str | None:
