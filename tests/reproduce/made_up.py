@@ -16,7 +16,9 @@ SHAPES = {  # rows that are learned, features, how near to the paper's
 LAMBDAS = (1e-8, 1e-4, 0.01, 0.3, 1.0)
 
 
-def row(dataset="farm-ads", method="ftrl_auc", *, ratio=None, mode="corrected", grid="quick", trial=0, auc=None, error=None):
+def row(
+    dataset="farm-ads", method="ftrl_auc", *, ratio=None, mode="corrected", grid="quick", trial=0, auc=None, error=None
+):
     """One trial, the same for the same words."""
     generator = np.random.default_rng([len(dataset), sum(map(ord, method)), trial, int(100 * (ratio or 0))])
     n, d, data = SHAPES.get(dataset, (1000, 500, "own"))
@@ -76,7 +78,9 @@ def rows(trials=2):
                     found.append(row(dataset, method, grid=grid, trial=trial))
             for ratio in (0.1, 0.05):
                 for method in (*TABLE3, *OURS):
-                    found.append(row(dataset, method, ratio=ratio, grid="none" if method in OURS else "quick", trial=trial))
+                    found.append(
+                        row(dataset, method, ratio=ratio, grid="none" if method in OURS else "quick", trial=trial)
+                    )
             for method in ("ftrl_auc", "ftrl_auc_non_lazy"):
                 found.append(row(dataset, method, grid="none", trial=trial))
             found.append(row(dataset, mode="published", trial=trial))

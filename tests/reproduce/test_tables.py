@@ -73,13 +73,24 @@ def test_modes_do_not_mix():
 def test_table3_has_both_ratios():
     rows = [row(ratio=0.1, auc=0.9), row(ratio=0.05, auc=0.8)]
     table = tables.table3(rows, numbers())
-    assert [section.name for section in table.sections] == ["AUC, 0.1 positives a negative", "AUC, 0.05 positives a negative"]
+    assert [section.name for section in table.sections] == [
+        "AUC, 0.1 positives a negative",
+        "AUC, 0.05 positives a negative",
+    ]
     assert cell(table, "AUC, 0.1 positives a negative", "FTRL-AUC", "farm-ads").published == 0.887
     assert cell(table, "AUC, 0.05 positives a negative", "FTRL-AUC", "farm-ads").ours == pytest.approx(0.8)
 
 
 def test_table1_sets_what_was_found_beside_the_paper():
-    shape = {"n": 4143, "n_pos": 2210, "n_neg": 1933, "d": 54877, "k": 197.2, "data": "exact", "note": "the paper's rows"}
+    shape = {
+        "n": 4143,
+        "n_pos": 2210,
+        "n_neg": 1933,
+        "d": 54877,
+        "k": 197.2,
+        "data": "exact",
+        "note": "the paper's rows",
+    }
     table = tables.table1({"farm-ads": shape}, numbers())
     assert cell(table, "Rows and features", "farm-ads", "d").difference == 1
     assert cell(table, "Rows and features", "farm-ads", "the rows").note == "exact: the paper's rows"

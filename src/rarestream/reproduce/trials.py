@@ -288,7 +288,7 @@ def _untuned(unit: Unit, parts: Parts) -> Row:
             # For its curve the winner runs again alone; the time is that of the whole race.
             _, curve = learned(model.learner, parts)
             share = seconds / max(curve["seconds"][-1], 1e-9)
-            curve["seconds"] = [share * one for one in curve["seconds"]]
+            curve["seconds"] = [round(share * one, 6) for one in curve["seconds"]]
         else:
             model, curve = learned(learner, parts)
         settings = {"learner": model.leader.name, **model.leader.settings}
