@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from rarestream.reproduce.datasets import AVAZU, NAMES, Source
 from rarestream.reproduce.methods import (
     FULL,
     LEARNED_LAZILY,
-    METHODS,
     NONE,
     OURS,
     PUBLISHED,
@@ -20,6 +19,8 @@ from rarestream.reproduce.methods import (
     TABLE3,
     TUNED_AFTER,
 )
+from rarestream.reproduce.trials import Estimate, Work, choices
+from rarestream.trials import Progress, Row, Store, cores, run
 
 Unit = dict[str, Any]
 QUICK_TRIALS = 2
@@ -118,6 +119,37 @@ class Plan:
         return QUICK if self.quick else FULL
 
 
-def labels() -> dict[str, str]:
-    """What each method is called in print."""
-    return {name: method.label for name, method in METHODS.items()}
+def units_of(experiments: Iterable[str], plan: Plan, sources: Mapping[str, Source]) -> list[Unit]:
+    """The units of several experiments, each once, those of a data set together."""
+    units = [unit for experiment in experiments for unit in plan.units(experiment, sources)]
+    order = {name: place for place, name in enumerate(sources)}
+    units.sort(key=lambda unit: (order[unit["dataset"]], unit["ratio"] or 1.0, unit["trial"]))
+    return [unit for place, unit in enumerate(units) if unit not in units[:place]]
+
+
+def carry_out(
+    units: list[Unit],
+    sources: Mapping[str, Source],
+    store: Store,
+    *,
+    processes: int | None = None,
+    report: Callable[[Progress], object] | None = None,
+) -> list[Row]:
+    """Does the units that have no row yet, those tuned after others last. The rows of all."""
+    cost = Estimate(sources)
+    waves = [[unit for unit in units if (unit["method"] in TUNED_AFTER) is after] for after in (False, True)]
+    left = [[unit for unit, row in zip(wave, store.found(wave), strict=True) if row is None] for wave in waves]
+    later = sum(cost(unit) for unit in left[1]) / (processes or cores())
+    rows: list[Row] = []
+    for place, wave in enumerate(waves):
+        others = len(waves[1]) - len(left[1]) if place == 0 else len(waves[0])  # done, of the other wave
+        after = later if place == 0 else 0.0
+
+        def told(now: Progress, others: int = others, after: float = after) -> None:
+            if report is not None:
+                seconds = None if now.left is None else now.left + after
+                report(now._replace(done=now.done + others, total=len(units), left=seconds))
+
+        work = Work(sources, choices(rows))
+        rows += run(wave, work, store, processes=processes, cost=cost, report=told)
+    return rows

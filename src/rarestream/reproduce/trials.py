@@ -35,15 +35,14 @@ from rarestream.reproduce.datasets import DataSet, Source, load
 from rarestream.reproduce.methods import METHODS, OURS, PUBLISHED, TUNED_AFTER, Params
 from rarestream.reproduce.paper import numbers
 from rarestream.reproduce.rows import Rows
+from rarestream.trials import Row, Unit
 
-Unit = Mapping[str, Any]
-Row = dict[str, Any]
-Choices = Mapping[tuple[str, float | None, int], Params]  # by data set, ratio and trial
+Choices = Mapping[tuple[Any, ...], Params]  # by method, data set, ratio and trial
 
 HEAT = 32  # lanes of a kernel
 PIECE = 1 << 16  # rows whose scores in lanes are kept at once
 SCALE = "none"  # rows come as the paper scaled them
-PROBE, FIRST_PROBE = 0.1, 16  # seconds that a method is timed for at least, rows of its first look
+PROBE, FIRST_PROBE = 0.2, 16  # seconds that a method is timed for, rows after which it begins to be
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,7 @@ class Work:
     """What a process does with a unit."""
 
     sources: Mapping[str, Source]
-    choices: Choices = dataclasses.field(default_factory=dict)  # of the method that another is tuned after
+    choices: Choices = dataclasses.field(default_factory=dict)  # for those that are tuned after others
 
     def __call__(self, unit: Unit) -> Row:
         data, parts = trial_of(self.sources[unit["dataset"]], unit["ratio"], unit["trial"])
@@ -112,17 +111,21 @@ class Work:
         points = METHODS[unit["method"]].points(unit["mode"], unit["grid"])
         if unit["method"] not in TUNED_AFTER:
             return list(points)
-        chosen = self.choices.get((unit["dataset"], unit["ratio"], unit["trial"]))
+        chosen = self.choices.get((TUNED_AFTER[unit["method"]], *_place(unit)))
         return [] if chosen is None else [{**chosen, **point} for point in points]
 
 
 def choices(rows: Sequence[Row]) -> Choices:
-    """What the rows of a method chose."""
+    """What each method chose."""
     return {
-        (row["dataset"], row["ratio"], row["trial"]): row["points"][row["chosen"]]["params"]
+        (row["method"], *_place(row)): row["points"][row["chosen"]]["params"]
         for row in rows
         if row["chosen"] is not None
     }
+
+
+def _place(unit: Unit) -> tuple[Any, ...]:
+    return unit["dataset"], unit["ratio"], unit["trial"]
 
 
 def _one_class(parts: Parts) -> str | None:
@@ -285,7 +288,7 @@ def _untuned(unit: Unit, parts: Parts) -> Row:
             # For its curve the winner runs again alone; the time is that of the whole race.
             _, curve = learned(model.learner, parts)
             share = seconds / max(curve["seconds"][-1], 1e-9)
-            curve["seconds"] = [share * one for one in curve["seconds"]]
+            curve["seconds"] = [round(share * one, 6) for one in curve["seconds"]]
         else:
             model, curve = learned(learner, parts)
         settings = {"learner": model.leader.name, **model.leader.settings}
@@ -364,13 +367,17 @@ def _failed(setting: Params, error: DataError) -> Row:
 
 
 def _timed(learned: Iterable[int]) -> float:
-    """Seconds a row, of something that says how many rows it has learned."""
-    start = time.process_time()
+    """Seconds a row, of something that says how many rows it has learned. What goes before the first is not counted."""
+    first, start, pace = 0, 0.0, 0.0
     for rows in learned:
-        spent = time.process_time() - start
-        if spent > PROBE:
+        now = time.process_time()
+        if not first:
+            first, start = rows, now
+            continue
+        pace = (now - start) / (rows - first)
+        if now - start > PROBE:
             break
-    return spent / rows
+    return pace
 
 
 def _looks(rows: int) -> list[int]:
