@@ -12,11 +12,13 @@ from rarestream.cli import failures
 from rarestream.cli.compare import compare
 from rarestream.cli.demo import demo
 from rarestream.cli.evaluate import evaluate
+from rarestream.cli.farm_ads import farm_ads
 from rarestream.cli.inspect import inspect
 from rarestream.cli.predict import predict
 from rarestream.cli.prune import prune
 from rarestream.cli.race import race
-from rarestream.cli.reproduce import farm_ads
+from rarestream.cli.reproduce import NAMES as EXPERIMENTS
+from rarestream.cli.reproduce import command as experiment
 from rarestream.cli.train import train
 
 EPILOG = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."
@@ -71,5 +73,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 for _command in (train, race, compare, predict, evaluate, prune, inspect, demo):
     app.command(context_settings=HELP)(_guarded(_command))
+for _name in EXPERIMENTS:
+    reproduce.command(_name, context_settings=HELP)(_guarded(experiment(_name)))
 reproduce.command(context_settings=HELP)(_guarded(farm_ads))
 app.add_typer(reproduce)

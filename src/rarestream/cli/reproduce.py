@@ -1,7 +1,8 @@
-"""rarestream reproduce: the paper's experiments, run again."""
+"""rarestream reproduce: the paper's tables and figures, run again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,110 +11,210 @@ import typer
 from rarestream.cli import failures, look, options
 
 if TYPE_CHECKING:
-    from rarestream.reproduce.farm_ads import Experiment
-    from rarestream.reproduce.rows import Rows
+    from rarestream.reproduce.datasets import Source
+    from rarestream.reproduce.experiments import Plan
+    from rarestream.trials import Progress, Row
 
-NAMES = {"ftrl_auc": "FTRL-AUC", "ftrl_proximal": "FTRL-Proximal"}
+NAMES = {  # of the commands, and what they say of themselves
+    "table1": "Table I: the data sets, those found beside the paper's.",
+    "table2": "Table II: run time, sparse ratio and AUC of the AUC methods.",
+    "table3": "Table III: AUC with few positives, beside logistic methods.",
+    "figure1": "Figure 1: a classifier and its ROC curve.",
+    "figure2": "Figure 2: lazy and exact class means, three sets.",
+    "figure3": "Figure 3: AUC against run time.",
+    "figure4": "Figure 4: AUC against sparsity.",
+    "figure5": "Figure 5: AUC against rows, 0.1 positives a negative.",
+    "figure6": "Figure 6: AUC against sparsity, 0.1 positives a negative.",
+    "figure7": "Figure 7: avazu, or a generated stream in place of it.",
+    "figure8": "Figure 8: AUC against rows.",
+    "figure9": "Figure 9: lazy and exact class means, three more sets.",
+    "figure10": "Figure 10: AUC against rows, 0.05 positives a negative.",
+    "figure11": "Figure 11: AUC against sparsity, 0.05 positives a negative.",
+    "lazy": "Figures 2 and 9 together.",
+    "avazu": "Figure 7 under another name.",
+    "all": "Every table and figure, and a report.",
+}
+STREAM, QUICK_STREAM = 2_000_000, 200_000  # rows in place of avazu's
 
-DataDir = Annotated[Path, typer.Option(help="The folder with farm-ads.svm, compressed or not.", metavar="DIR")]
+DataDir = Annotated[
+    Path, typer.Option(help="The folder with farm-ads.svm, imdb.svm and so on, compressed or not.", metavar="DIR")
+]
+Out = Annotated[Path, typer.Option(help="The folder for results.jsonl, tables and figures.", metavar="FOLDER")]
+Quick = Annotated[bool, typer.Option("--quick", help="Two trials and thin grids: minutes in place of hours.")]
+AsPublished = Annotated[
+    bool, typer.Option("--as-published", help="The arithmetic of the authors' code, slips included, not our learners.")
+]
+DataSets = Annotated[str | None, typer.Option(help="Only these data sets: farm-ads,imdb", metavar="A,B")]
+Methods = Annotated[str | None, typer.Option(help="Only these methods: ftrl_auc,race", metavar="A,B")]
+Trials = Annotated[int | None, typer.Option(help="How many of the ten trials.", min=1, max=10, metavar="N")]
+Jobs = Annotated[int | None, typer.Option(help="Processes; else one to a core.", min=1, metavar="N")]
+StreamRows = Annotated[
+    int | None, typer.Option("--rows", help="Rows of the stream in place of avazu.", min=1000, metavar="N")
+]
 
 
-def farm_ads(data_dir: DataDir = Path("data"), json: options.Json = False) -> None:
-    """Run the published farm-ads trials again, with the arithmetic of the authors' code.
+def command(name: str) -> Callable[..., None]:
+    """The command that runs an experiment."""
 
-    Every trial's non-zeros and AUC stand beside those of the authors' result files. Ends with 1 unless all of
-    them agree: the non-zeros exactly, validation and test AUC and the mean curve to 1e-5.
+    def run(
+        data_dir: DataDir = Path("data"),
+        out: Out = Path("reproduction"),
+        quick: Quick = False,
+        as_published: AsPublished = False,
+        datasets: DataSets = None,
+        methods: Methods = None,
+        trials: Trials = None,
+        jobs: Jobs = None,
+        rows: StreamRows = None,
+        json: options.Json = False,
+    ) -> None:
+        from rarestream.reproduce.experiments import ALL, Plan
+        from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED
+
+        plan = Plan(
+            PUBLISHED if as_published else CORRECTED,
+            quick,
+            trials,
+            _listed("--datasets", datasets, _sets()),
+            _listed("--methods", methods, METHODS),
+        )
+        stream = rows or (QUICK_STREAM if quick else STREAM)
+        names = ALL if name == "all" else [name]
+        _run(names, plan, data_dir, out, stream, jobs, json, report=name == "all")
+
+    run.__name__ = name
+    run.__doc__ = f"""{NAMES[name]}
+
+    Trials that are done stay in FOLDER/results.jsonl: after a kill, the same command goes on where it was. Each table
+    and figure is written there too.
     """
-    from rarestream.reproduce import protocol
-    from rarestream.reproduce.farm_ads import experiments
+    return run
 
-    rows = protocol.load(data_dir, "farm-ads")
-    done = list(experiments(rows))
+
+def _run(
+    names: Sequence[str],
+    plan: Plan,
+    data_dir: Path,
+    out: Path,
+    stream: int,
+    jobs: int | None,
+    json: bool,
+    report: bool,
+) -> None:
+    from rarestream.errors import MissingExtraError
+    from rarestream.reproduce import output
+    from rarestream.reproduce.experiments import carry_out, units_of
+    from rarestream.trials import Store
+
+    sources = _sources(names, plan, data_dir, stream)
+    units = units_of(names, plan, sources)
+    out.mkdir(parents=True, exist_ok=True)
+    progress = _Progress()
+    with Store(out / "results.jsonl") as store:
+        rows = carry_out(units, sources, store, processes=jobs, report=progress if units else None)
+    progress.end()
+    shapes = _shapes(sources) if "table1" in names else {}
+    tables = output.tables_of(names, rows, shapes)
+    written = output.write_tables(out, tables)
+    try:
+        written += output.write_figures(out, names, rows)
+        if report:
+            pass
+    except MissingExtraError as error:
+        look.stderr().line(f"{look.stderr()('warning:', 'yellow', 'bold')} {error}")
     if json:
         import json as notation
 
-        for record in _records(done):
-            print(notation.dumps(record, allow_nan=False))
-    else:
-        _show(rows, done)
-    if not all(experiment.matches for experiment in done):
-        raise typer.Exit(failures.FAILED)
+        for row in rows:
+            print(notation.dumps(row, allow_nan=False))
+        return
+    _show(tables, written)
 
 
-def _records(done: list[Experiment]) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = [
-        {
-            "event": "trial",
-            "method": experiment.method,
-            "imbalance": experiment.imbalance,
-            "trial": number,
-            "params": trial.params,
-            "published": trial.published._asdict(),
-            "ours": trial.ours._asdict(),
-            "matches": trial.matches,
-        }
-        for experiment in done
-        for number, trial in enumerate(experiment.trials)
-    ]
-    trials, matched = sum(len(one.trials) for one in done), sum(one.matched for one in done)
-    end = {
-        "event": "done",
-        "trials": trials,
-        "matched": matched,
-        "curve_difference": max(one.curve_difference for one in done),
-        "matches": all(one.matches for one in done),
-    }
-    return [*records, end]
+def _sources(names: Sequence[str], plan: Plan, folder: Path, stream: int) -> dict[str, Source]:
+    """Where the data sets of the experiments are; those that are missing are said."""
+    from rarestream.reproduce import datasets
+    from rarestream.reproduce.experiments import EXPERIMENTS
+
+    wanted = plan.wanted(list(dict.fromkeys(name for one in names for name in EXPERIMENTS[one].names)))
+    found = datasets.sources(folder, wanted)
+    ink = look.stderr()
+    if datasets.AVAZU in wanted and datasets.AVAZU not in found:
+        found[datasets.AVAZU] = datasets.stream(stream)
+        ink.line(f"avazu is not in {folder}; in place of it: a generated stream of {look.count(stream)} rows.")
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        ink.line(f"{ink('Missing data', 'yellow', 'bold')}, left out. They would be found as")
+        for line in datasets.places(folder, missing):
+            ink.line(f"  {line}")
+    if wanted and not found:
+        failures.say(
+            f"{folder}: has none of the data sets. Name the folder that has them: --data-dir DIR", failures.FAILED
+        )
+    return found
 
 
-def _show(rows: Rows, done: list[Experiment]) -> None:
+def _shapes(sources: dict[str, Source]) -> dict[str, dict[str, Any]]:
+    from rarestream.reproduce import datasets
+
+    return {name: datasets.load(source).shape for name, source in sources.items()}
+
+
+def _show(tables: dict[str, Any], written: Sequence[Path]) -> None:
+    from rarestream.reproduce import tables as forms
+
     ink = look.stdout()
-    main, *others = done
-    ink.line(
-        f"farm-ads, {look.count(len(rows))} rows, {look.count(rows.n_features)} features. "
-        f"{NAMES[main.method]} with the arithmetic and the settings of the published runs:"
-    )
-    ink.line()
-    cells = [
-        [
-            str(number),
-            f"{trial.params['gamma']:g}",
-            f"{trial.params['l1']:g}",
-            str(trial.published.nonzeros),
-            str(trial.ours.nonzeros),
-            f"{trial.published.test_auc:.7f}",
-            f"{trial.ours.test_auc:.7f}",
-            f"{trial.test_difference:+.0e}",
-            "yes" if trial.matches else "NO",
-        ]
-        for number, trial in enumerate(main.trials)
-    ]
-    heading = ["trial", "gamma", "lambda", "published non-zeros", "ours", "published AUC", "ours", "difference", "same"]
-    _table(look.table(cells, heading))
-    ink.line()
-    ink.line("All runs on farm-ads of which the authors' numbers survive, ten trials each; largest differences of AUC:")
-    ink.line()
-    cells = [
-        [
-            NAMES[one.method],
-            "all rows" if one.imbalance is None else f"{one.imbalance:g} positives a negative",
-            f"{one.matched} of {len(one.trials)}",
-            f"{max(abs(trial.valid_difference) for trial in one.trials):.0e}",
-            f"{max(abs(trial.test_difference) for trial in one.trials):.0e}",
-            f"{one.curve_difference:.0e}",
-        ]
-        for one in done
-    ]
-    _table(look.table(cells, ["method", "rows", "trials the same", "validation", "test", "mean curve"], left=(0, 1)))
-    ink.line()
-    matched, trials = sum(one.matched for one in others), sum(len(one.trials) for one in others)
-    verdict = f"{main.matched} of {len(main.trials)} {NAMES[main.method]} trials as published"
-    alarm = "" if all(one.matches for one in done) else ink("Mismatch: ", "red", "bold")
-    ink.line(alarm + ink(f"{verdict}; {matched} of {trials} in the other runs.", "bold"))
+    for table in tables.values():
+        ink.line(forms.terminal(table))
+        ink.line()
+    if written:
+        ink.line(f"Written: {', '.join(str(path) for path in written)}")
 
 
-def _table(lines: list[str]) -> None:
-    ink = look.stdout()
-    ink.line("  " + ink(lines[0], "bold"))
-    for line in lines[1:]:
-        ink.line("  " + line)
+class _Progress:
+    """Told of every trial: an estimate before the first, then a line that is drawn anew, or one a trial in a log."""
+
+    def __init__(self) -> None:
+        self._ink = look.stderr()
+        self._live = False
+
+    def __call__(self, now: Progress) -> None:
+        left = "" if not now.left else f", about {look.duration(now.left)} left"
+        if now.row is None:
+            if now.done < now.total:
+                self._say(f"{look.count(now.done)} of {look.count(now.total)} trials done{left}")
+            return
+        row: Row = now.row
+        share = "" if row["ratio"] is None else f" {row['ratio']:g}"
+        came = row["error"] or f"AUC {row['points'][row['chosen']]['test_auc']:.4f}"
+        self._say(
+            f"{look.count(now.done)} of {look.count(now.total)}: {row['dataset']}{share} {row['method']} "
+            f"trial {row['trial']}: {came}{left}"
+        )
+
+    def _say(self, text: str) -> None:
+        if self._ink.terminal:
+            print(f"\r\x1b[K{text[: look.width()]}", end="", file=self._ink.file, flush=True)
+            self._live = True
+        else:
+            self._ink.line(text)
+
+    def end(self) -> None:
+        if self._live:
+            self._ink.line()
+
+
+def _sets() -> list[str]:
+    from rarestream.reproduce.datasets import AVAZU, NAMES
+
+    return [*NAMES, AVAZU]
+
+
+def _listed(option: str, text: str | None, known: Any) -> list[str] | None:
+    """The words of A,B, each of which is known."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        options.among(option, word, known, {"--datasets": "data set", "--methods": "method"}[option])
+    return words

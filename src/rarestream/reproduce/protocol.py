@@ -39,14 +39,19 @@ class Split(NamedTuple):
     test: NDArray[np.int64]
 
 
-def load(folder: Path, name: str) -> Rows:
-    """The rows of a data set in the order of its file, `<name>.svm` in the folder, compressed or not."""
+def file_of(folder: Path, name: str) -> Path | None:
+    """The file of a data set, `<name>.svm` in the folder, compressed or not; None if there is none."""
     paths = [folder / f"{name}.svm{suffix}" for suffix in SUFFIXES]
-    path = next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def load(folder: Path, name: str) -> Rows:
+    """The rows of a data set in the order of its file."""
+    path = file_of(folder, name)
     if path is None:
         others = ", ".join(suffix for suffix in SUFFIXES if suffix)
         raise DataSetError(
-            f"{paths[-1]}: no such file, nor with {others}. Put the {name} data there in svmlight format, "
+            f"{folder / name}.svm: no such file, nor with {others}. Put the {name} data there in svmlight format, "
             "or name the folder that has them."
         )
     rows = Rows.of(concatenate(read(path)))

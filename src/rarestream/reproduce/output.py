@@ -1,0 +1,52 @@
+"""What is shown of an experiment: its tables and figures, as files of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rarestream.reproduce import figures, tables
+from rarestream.reproduce.experiments import EXPERIMENTS
+from rarestream.reproduce.paper import numbers
+from rarestream.reproduce.tables import Table
+from rarestream.trials import Row
+
+FORMS = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex}
+PICTURES = ("png", "svg")
+
+
+def tables_of(names: Sequence[str], rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]]) -> dict[str, Table]:
+    """The tables of some experiments, by name. `shapes`: of the data sets that are there."""
+    found = {}
+    for number in sorted({number for name in names for number in EXPERIMENTS[name].tables}):
+        if number == 1:
+            found["table1"] = tables.table1(shapes, numbers())
+        elif number == 2:
+            found["table2"] = tables.table2(rows, numbers())
+        else:
+            found["table3"] = tables.table3(rows, numbers())
+    return found
+
+
+def write_tables(folder: Path, found: Mapping[str, Table]) -> list[Path]:
+    """Each as CSV, Markdown and LaTeX."""
+    written = []
+    for name, table in found.items():
+        for suffix, form in FORMS.items():
+            path = folder / f"{name}.{suffix}"
+            path.write_text(form(table), "utf-8")
+            written.append(path)
+    return written
+
+
+def write_figures(folder: Path, names: Sequence[str], rows: Sequence[Row]) -> list[Path]:
+    """Each as PNG and SVG. Those without any row of ours still show what was published."""
+    written = []
+    for number in sorted({number for name in names for number in EXPERIMENTS[name].figures}):
+        page = figures.figure(number, rows, numbers())
+        for suffix in PICTURES:
+            path = folder / f"figure{number}.{suffix}"
+            page.savefig(path, dpi=200)
+            written.append(path)
+    return written

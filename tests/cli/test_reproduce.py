@@ -1,0 +1,69 @@
+"""rarestream reproduce: what is missing is said, what is there is run, and files are written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import run
+from tests.reproduce.conftest import small as small  # the fixture
+from tests.reproduce.conftest import write
+
+
+def test_missing_data_are_named_with_their_place_and_the_rest_is_run(small, tmp_path):
+    out = tmp_path / "out"
+    done = run("reproduce", "table3", "--quick", "--data-dir", small, "--out", out, "--jobs", 1, "--trials", 1)
+    assert done.exit_code == 0, done.stderr
+    assert f"news20b: {small}/news20b.svm" in done.stderr
+    assert "no data" in done.stdout
+    assert {path.suffix for path in out.iterdir()} == {".jsonl", ".csv", ".md", ".tex"}
+
+
+def test_no_data_at_all_is_a_failure(tmp_path):
+    done = run("reproduce", "table2", "--data-dir", tmp_path, "--out", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "has none of the data sets" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("words", [("--datasets", "farmads"), ("--methods", "ftrl")])
+def test_unknown_names_are_wrong_usage(small, tmp_path, words):
+    done = run("reproduce", "table2", "--data-dir", small, "--out", tmp_path / "out", *words)
+    assert done.exit_code == 2
+    assert words[1] in done.stderr
+
+
+def test_rows_as_json(small, tmp_path):
+    words = ("--quick", "--data-dir", small, "--out", tmp_path / "out", "--jobs", 1, "--json", "--datasets", "imdb")
+    done = run("reproduce", "table2", *words, "--methods", "ftrl_auc,auto", "--as-published")
+    assert done.exit_code == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["method"], row["mode"], row["trial"]) for row in rows] == [
+        ("ftrl_auc", "published", 0),
+        ("ftrl_auc", "published", 1),
+    ]
+
+
+def test_table1_says_what_the_folder_has(small, tmp_path):
+    done = run("reproduce", "table1", "--data-dir", small, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.stderr
+    assert "own" in done.stdout and "no data" in done.stdout
+
+
+def test_figures_are_drawn(small, tmp_path):
+    pytest.importorskip("matplotlib")
+    words = ("--quick", "--data-dir", small, "--out", tmp_path / "out", "--jobs", 1, "--rows", 2000)
+    for name, files in (("lazy", {"figure2", "figure9"}), ("avazu", {"figure7"}), ("figure1", {"figure1"})):
+        done = run("reproduce", name, *words)
+        assert done.exit_code == 0, done.stderr
+        assert {path.stem for path in (tmp_path / "out").glob("*.png")} >= files
+    assert "generated stream of 2,000 rows" in run("reproduce", "figure7", *words).stderr
+
+
+def test_a_part_of_one_class_is_said_in_the_table(tmp_path):
+    write(tmp_path / "farm-ads.svm", 60, 1)
+    words = ("--quick", "--data-dir", tmp_path, "--out", tmp_path / "out", "--jobs", 1)
+    done = run("reproduce", "table2", *words, "--methods", "ftrl_auc")
+    assert done.exit_code == 0, done.stderr
+    assert "one class" in done.stdout

@@ -1,0 +1,179 @@
+"""The report: one page that needs no network and does what it promises in a browser; the same story as Markdown."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rarestream.reproduce import report, story
+from rarestream.reproduce.paper import numbers
+from tests.reproduce import made_up
+from tests.reproduce.made_up import row
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ERRATA = (Path(__file__).parent / "test_errata.py").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def page():
+    pytest.importorskip("bokeh")
+    return report.html(made_up.rows(), numbers(), {"machine": "made <up>"})
+
+
+# -- the story
+
+
+@pytest.mark.parametrize("slip", story.ERRATA, ids=lambda slip: slip.name)
+def test_every_slip_names_its_test_or_says_why_there_is_none(slip):
+    if slip.test.startswith("test_"):
+        assert f"def {slip.test}(" in ERRATA
+        assert slip.test.startswith(f"test_{slip.name.lower()}_")
+    else:
+        assert slip.test.startswith("none: ")
+
+
+def test_slips_are_numbered_without_gaps():
+    assert [slip.name for slip in story.ERRATA] == [f"B{number}" for number in range(1, 13)]
+
+
+def test_without_rows_the_story_says_that_there_are_none():
+    text = report.markdown([], numbers())
+    assert "There are 0 trials on no data set." in text
+    for finding in story.findings([], numbers()):
+        assert all(re.search("nothing to say|no rows", line) for line, _ in finding.lines)
+
+
+def said(rows, title):
+    return next(finding.lines for finding in story.findings(rows, numbers()) if finding.title == title)
+
+
+def test_what_is_confirmed_counts_the_cells_that_come_out_again():
+    rows = [row(mode="published", trial=trial, auc=0.9429) for trial in (0, 1)]
+    line, _ = next(one for one in said(rows, "What is confirmed") if one.line.startswith("Table II, AUC"))
+    assert line == "Table II, AUC: of 1 cells with the paper's own rows 1 come out within two standard errors."
+
+
+def test_what_our_learners_reach_is_measured_against_the_best_published():
+    rows = [row(method="auto", grid="none", trial=trial, auc=0.96 + 0.001 * trial) for trial in (0, 1)]
+    lines = said(rows, "What our learners reach")
+    assert lines[0].line == "auto, not tuned, is above the best published on 1 of 1."
+    assert lines[0].more == "farm-ads 0.9605 ± 0.0005 against 0.9540 (SPAUC)."
+    assert lines[2].line == "race against the best published: no rows."
+
+
+def test_losses_are_compared_trial_by_trial():
+    logistic = [row(method="dual_logistic", grid="none", trial=trial, auc=0.95 + 0.01 * trial) for trial in range(3)]
+    tuned = [row(trial=trial, auc=0.94 + 0.01 * trial) for trial in range(3)]
+    (line,) = said([*logistic, *tuned], "AUC loss and logistic loss")
+    assert line.line == "DualAveraging logistic less FTRL-AUC: above on 1, below on 0, within two standard errors on 0."
+
+
+def test_the_story_is_of_these_rows_only():
+    text = report.markdown([row(auc=0.91234)], numbers())
+    assert "0.91234" in text
+    assert "FTRL-AUC | no data (0.99226) | 0.91234 (0.94290, -0.03056)" in text
+
+
+# -- the page
+
+
+def test_the_page_is_small_and_asks_nobody_for_anything(page):
+    assert len(page.encode()) < 2_000_000
+    ours = page.replace(report._bokeh(), "")
+    assert set(re.findall(r"(?:src|href)=[\"']?(#|data:,|.)", ours)) == {"#", "data:,"}
+    assert "url(" not in ours and "@import" not in ours
+
+
+def test_the_page_takes_any_text():
+    pytest.importorskip("bokeh")
+    evil = "</script><script>alert(1)</script>"
+    text = report.html([row(evil, evil, grid="none"), row(method="solam", error=evil)], None, {evil: evil}, title=evil)
+    assert "<script>alert" not in text
+
+
+def test_a_page_of_rows_without_a_paper_has_no_word_of_it():
+    pytest.importorskip("bokeh")
+    rows = [
+        row("mine.svm", method, trial=trial, grid="8 settings") for method in ("sgd", "ftrl_auc") for trial in (0, 1)
+    ]
+    text = report.html(rows, None, title="mine.svm", rerun=["rarestream compare mine.svm"]).replace(report._bokeh(), "")
+    assert "rarestream compare mine.svm" in text and "Methods compared" in text
+    assert "published" not in re.sub(r"<style>.*?</style>|<script.*?</script>", "", text, flags=re.DOTALL)
+
+
+def test_a_page_of_no_rows_is_a_page():
+    pytest.importorskip("bokeh")
+    assert "No curves in these rows." in report.html([], numbers())
+    assert "No curves in these rows." in report.html([], None)
+
+
+PROBE = """
+<script>
+const errors = [];
+addEventListener("error", (event) => errors.push(event.message));
+addEventListener("unhandledrejection", (event) => errors.push(String(event.reason)));
+addEventListener("load", async () => {
+  const wait = (test) => new Promise((done) => { const look = () => test() ? done() : setTimeout(look, 50); look(); });
+  const table = [...document.querySelectorAll("table")].find((one) => one.tHead.rows[0].cells[0].textContent === "AUC");
+  const column = [...table.tHead.rows[0].cells].findIndex((one) => one.textContent === "imdb");
+  const heading = table.tHead.rows[0].cells[column];
+  const values = () => [...table.tBodies[0].rows].map((one) => one.cells[column].dataset.value ?? null);
+  const found = { before: values() };
+  heading.querySelector("button").click();
+  found.descending = values();
+  found.aria = heading.getAttribute("aria-sort");
+  heading.querySelector("button").click();
+  found.ascending = values();
+  dispatchEvent(new Event("beforeprint"));
+  const plots = () => Object.values(Bokeh.index).concat([...(Bokeh.index.roots ?? [])]).filter((one) => one?.model?.renderers);
+  const places = document.querySelectorAll(".plot").length;
+  await wait(() => errors.length || [...document.querySelectorAll(".plot")].every((one) => one.children.length));
+  await wait(() => errors.length || plots().every((one) => one.model.renderers.length));
+  await new Promise((done) => setTimeout(done, 200));
+  const plot = plots()[0].model;
+  found.places = places;
+  found.background = plot.background_fill_color;
+  document.getElementById("theme").click();
+  found.turned = plot.background_fill_color;
+  const chip = document.querySelector(".chips button");
+  chip.click();
+  found.hidden = plot.renderers.filter((one) => !one.visible).map((one) => one.name);
+  found.requests = performance.getEntriesByType("resource").map((one) => one.name);
+  found.errors = errors;
+  const out = document.createElement("pre");
+  out.id = "probe";
+  out.textContent = JSON.stringify(found);
+  document.body.append(out);
+});
+</script></head>
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_in_a_browser_tables_sort_plots_draw_and_the_look_turns(tmp_path):
+    pytest.importorskip("bokeh")
+    rows = [one for one in made_up.rows() if one["dataset"] in ("farm-ads", "imdb") and one["ratio"] is None]
+    file = tmp_path / "page.html"
+    file.write_text(report.html(rows, numbers()).replace("</head>", PROBE, 1), "utf-8")
+    words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    words += ["--virtual-time-budget=60000", "--dump-dom", file.as_uri()]
+    done = subprocess.run([str(CHROMIUM), *words], capture_output=True, text=True, timeout=300)
+    match = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert match, done.stderr[-2000:]
+    found = json.loads(html.unescape(match[1]))
+    assert found["errors"] == [] and found["requests"] == []
+    known = [float(value) for value in found["before"] if value is not None]
+    missing = [None] * (len(found["before"]) - len(known))
+    assert missing  # FSAUC failed: it stays last whichever way the rest is sorted
+    assert [value and float(value) for value in found["descending"]] == [*sorted(known, reverse=True), *missing]
+    assert [value and float(value) for value in found["ascending"]] == [*sorted(known), *missing]
+    assert found["aria"] == "descending"
+    assert found["places"] == 8
+    assert {found["background"], found["turned"]} == {"#ffffff", "#1b1f23"}
+    assert found["hidden"] and all(name.startswith("FTRL-AUC") for name in found["hidden"])
