@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import signal
+import sys
 import time
 
 import pytest
@@ -119,3 +121,18 @@ def test_interrupted_it_says_where_the_results_are(events, tmp_path, number):
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130 and f"what was done is in {out}: run it again to go on." in stderr
+
+
+def test_the_page_names_every_method_and_needs_no_network(events, tmp_path):
+    pytest.importorskip("bokeh")
+    run("compare", events, *FEW, "--out", tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "events.svm: learners compared" in page and "dual averaging, AUC" in page and "RDA" in page
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=.https?:", page)
+
+
+def test_without_the_packages_that_draw_there_is_everything_but_the_page(events, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bokeh.resources", None)
+    result = run("compare", events, *FEW, "--out", tmp_path)
+    assert result.exit_code == 0 and 'pip install "rarestream[report]"' in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results.jsonl", "table.csv", "table.md"]

@@ -11,7 +11,7 @@ import pytest
 
 from rarestream import DataError
 from rarestream.blocks import Block
-from rarestream.compare import METHODS, compare, methods
+from rarestream.compare import METHODS, compare, methods, page
 from rarestream.compare.comparing import fingerprint
 from rarestream.trials import read_rows
 
@@ -159,3 +159,10 @@ def test_after_a_kill_a_comparison_goes_on_and_ends_as_if_nothing_had_happened(b
     assert numbers(found.rows) == numbers(
         compare(block, methods=["rda", "spauc"], trials=1, settings=2, processes=1).rows
     )
+
+
+def test_the_page_says_who_was_left_out_and_why(block):
+    pytest.importorskip("bokeh")
+    found = compare(block, "made up", methods=FEW, trials=2, settings=2, processes=1)
+    told = page(dataclasses.replace(found, left_out={"oam": "slow here"}), "rarestream compare made-up.svm")
+    assert "left out: slow here" in told and "rarestream compare made-up.svm" in told and "OAM" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -104,8 +105,10 @@ def compare(
     else:
         _tell(table, block, found)
     if out is not None:
-        _write(out, table)
+        missing = _write(out, table, found)
         if not quiet:
+            if missing:
+                look.stderr().line(missing)
             look.stderr().line(f"{out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
 
 
@@ -207,8 +210,16 @@ def _emit(found: Comparison, table: Sequence[Standing]) -> None:
         emit({"kind": "standing", **values, "close": one.close})
 
 
-def _write(out: Path, table: Sequence[Standing]) -> None:
-    from rarestream.compare import csv, markdown
+def _write(out: Path, table: Sequence[Standing], found: Comparison) -> str | None:
+    """Tables and the page; why there is no page, if there is none."""
+    from rarestream.compare import csv, markdown, page
+    from rarestream.errors import MissingExtraError
 
     (out / "table.csv").write_text(csv(table), encoding="utf-8")
     (out / "table.md").write_text(markdown(table), encoding="utf-8")
+    try:
+        text = page(found, shlex.join(["rarestream", *sys.argv[1:]]))
+    except MissingExtraError as error:
+        return str(error)
+    (out / "report.html").write_text(text, encoding="utf-8")
+    return None

@@ -2,6 +2,7 @@
 
 from rarestream.compare.comparing import Comparison, compare
 from rarestream.compare.methods import METHODS
+from rarestream.compare.page import page
 from rarestream.compare.standings import Standing, csv, markdown, standings
 
-__all__ = ["METHODS", "Comparison", "Standing", "compare", "csv", "markdown", "standings"]
+__all__ = ["METHODS", "Comparison", "Standing", "compare", "csv", "markdown", "page", "standings"]
