@@ -100,16 +100,15 @@ def compare(
         failures.say(f"interrupted; {kept}.", failures.INTERRUPTED)
     show.clear()
     table = standings(found.rows, found.left_out)
+    missing = _write(out, table, found) if out is not None else None
     if json:
         _emit(found, table)
     else:
         _tell(table, block, found)
-    if out is not None:
-        missing = _write(out, table, found)
-        if not quiet:
-            if missing:
-                look.stderr().line(missing)
-            look.stderr().line(f"{out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
+    if out is not None and not quiet:
+        if missing:
+            show.note(missing)
+        show.note(f"{out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
 
 
 class _Show:
@@ -128,6 +127,9 @@ class _Show:
         if self._live:
             now = f"{at.done} of {at.total}" + (f" · {at.row['label']}" if at.row else "")
             print(f"\r\x1b[K  {self._ink(f'{now} · {left} left', 'dim')}", end="", file=sys.stderr, flush=True)
+
+    def note(self, message: str) -> None:
+        self._ink.line(message)
 
     def clear(self) -> None:
         if self._live:

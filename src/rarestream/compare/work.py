@@ -25,12 +25,13 @@ from rarestream.errors import DataError
 from rarestream.evaluate import path
 from rarestream.learners.lanes import lane_of
 from rarestream.metrics import auc
+from rarestream.pruning import FIRST, spread
 from rarestream.race.runners import LaneRunner
 from rarestream.reproduce.protocol import Split, checkpoints
 from rarestream.trials import Unit
 
 BLOCK = 8192  # rows learned at once
-SIZES = 20  # of the curve of AUC against size
+SIZES = 20  # of the curve of AUC against size: the same in all trials, and the full one
 GROUPS = 20  # of test rows, for the error of a single trial
 ARRAYS = ("indptr", "indices", "values", "labels", "importances")
 
@@ -178,7 +179,7 @@ def _alone(method: Method, params: Params, point: dict[str, Any], parts: Parts, 
     if model is not None and not method.tuned:
         point["params"] = {"learner": model.leader.name, **model.leader.settings}
         point["valid_auc"] = _auc(parts.valid, scorer.score(parts.valid))
-    cut = None if model is None else path(model, parts.test, SIZES)
+    cut = None if model is None else path(model, parts.test, spread(FIRST, parts.size.features, SIZES))
     return {
         "curve": _curve(method.scorer(params, scale, parts.size), parts, seconds, found),
         "sizes": None if cut is None else {"nonzeros": list(cut.sizes), "test_auc": list(cut.aucs)},
