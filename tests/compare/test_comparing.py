@@ -11,7 +11,7 @@ import pytest
 
 from rarestream import DataError
 from rarestream.blocks import Block
-from rarestream.compare import METHODS, compare, methods, page
+from rarestream.compare import METHODS, compare, methods, page, standings
 from rarestream.compare.comparing import fingerprint
 from rarestream.trials import read_rows
 
@@ -88,6 +88,14 @@ def test_without_scikit_learn_the_rest_runs_and_it_is_said(block, monkeypatch):
         compare(block, methods=["sgd"], trials=1, processes=1)
 
 
+def test_a_method_that_cannot_learn_these_rows_says_so_and_the_others_go_on(block):
+    far = dataclasses.replace(block, indices=block.indices + np.int32(6000), width=block.width + 6000)
+    found = compare(far, methods=["opauc-full", "rda"], trials=1, settings=2, processes=1)
+    table = standings(found.rows)
+    assert [one.method for one in table] == ["rda", "opauc-full"]
+    assert "failed in 1 of 1 trials: Opauc: with rank=0" in table[1].why
+
+
 def test_batch_logistic_runs_on_request(block):
     pytest.importorskip("sklearn")
     found = compare(block, methods=["rda"], batch=True, trials=1, settings=1, processes=1)
@@ -116,8 +124,10 @@ def test_every_part_needs_both_classes(block):
 def test_arguments_are_checked(block):
     with pytest.raises(ValueError, match="no method is called 'nonsense'; there are auto, race"):
         compare(block, methods=["nonsense"])
-    with pytest.raises(ValueError, match="trials and settings must be >= 1"):
+    with pytest.raises(ValueError, match="trials must be >= 1, got 0"):
         compare(block, trials=0)
+    with pytest.raises(ValueError, match="settings must be between 1 and 64, got 65"):
+        compare(block, settings=65)
     with pytest.raises(ValueError, match="scale must be one of"):
         compare(block, scale="half")
 

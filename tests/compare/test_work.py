@@ -135,8 +135,28 @@ def test_a_setting_that_fails_is_told_and_the_others_go_on(parts):
     row = done(METHODS["spam"], parts._replace(train=loud), 3, "none")
     assert row["chosen"] is None and "float32" in row["error"]
     assert all(point["valid_auc"] is None and point["error"] for point in row["points"])
-    row = done(METHODS["dual-auc"], parts._replace(train=loud), 3, "none")
-    assert row["error"] is None or "float32" in row["error"]
+
+
+def test_steps_too_long_for_an_outsider_are_told(parts):
+    pytest.importorskip("sklearn")
+    loud = dataclasses.replace(parts.train, values=parts.train.values * np.float32(1e30))
+    row = done(METHODS["sgd"], parts._replace(train=loud), 2, "none")
+    assert all(point["error"] for point in row["points"]) and "overflow" in row["error"]
+
+
+def test_a_row_too_large_for_one_lane_leaves_the_others_to_learn_alone(parts):
+    loud = dataclasses.replace(parts.train, values=parts.train.values * np.float32(1e18))
+    row = done(METHODS["ftrl-auc"], parts._replace(train=loud), 3, "none")
+    assert [point["error"] is None for point in row["points"]] == [
+        point["valid_auc"] is not None for point in row["points"]
+    ]
+    assert any(point["error"] for point in row["points"])
+
+
+def test_a_single_setting_is_the_default(parts):
+    row = done(METHODS["rda"], parts, 1, "unit")
+    [point] = row["points"]
+    assert point["params"] == {"gamma": METHODS["rda"].default} and point["valid_auc"] > 0.5 and row["chosen"] == 0
 
 
 def test_rows_in_a_folder_are_the_same_rows(block, tmp_path):

@@ -24,12 +24,14 @@ from rarestream.blocks import Block, concatenate
 from rarestream.compare import work
 from rarestream.compare.methods import METHODS, Method, Size
 from rarestream.errors import DataError
+from rarestream.learners.lanes import MOST
 from rarestream.model import SCALES
 from rarestream.trials import Progress, Row, Store, Unit, run
 
 BATCH = "batch-logistic"
 RESULTS = "results.jsonl"
 SLICE = 1000  # rows that tell how long a method takes
+SHORT = 3.0  # seconds of work that are not worth starting processes for
 CURVE = 60  # points of a curve, about
 
 
@@ -67,11 +69,13 @@ def compare(
     scale      of the rows, as that of a Model
     in_order   the rows come in order of time, and keep it: one trial
     folder     where results are kept, to go on from; None: they are not
-    processes  None: one a core
+    processes  None: one a core, or this one alone if there is little to do
     report     is told before the first trial of a method and after each
     """
-    if trials < 1 or settings < 1:
-        raise ValueError(f"compare: trials and settings must be >= 1, got {trials} and {settings}.")
+    if trials < 1:
+        raise ValueError(f"compare: trials must be >= 1, got {trials}.")
+    if not 1 <= settings <= MOST:
+        raise ValueError(f"compare: settings must be between 1 and {MOST}, got {settings}.")
     if scale not in SCALES:
         raise ValueError(f"compare: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
     block = rows if isinstance(rows, Block) else concatenate(rows)
@@ -100,6 +104,8 @@ def compare(
         work.put(block, place)
         to_do = {unit["method"] for unit, row in zip(units, store.found(units), strict=True) if row is None}
         costs = {one.word: _cost(one, block, settings, scale) for one in taken if one.word in to_do}
+        if processes is None and sum(costs.values()) * trials < SHORT:
+            processes = 1
         results = run(
             units,
             work.Work(place, settings, scale, order),
@@ -166,12 +172,15 @@ def _cost(method: Method, block: Block, settings: int, scale: str) -> float:
     """About how many seconds a trial takes, from a few rows learned with the default settings."""
     few = block[: min(SLICE, len(block) // 3)]
     size = Size(len(few), few.width, few.nonzeros)
-    scorer = method.scorer(method.settings(1, size)[0], scale, size)
-    start = time.perf_counter()
-    scorer.learn(few)
-    learned = time.perf_counter()
-    scorer.score(few)
-    scored = time.perf_counter()
+    try:
+        scorer = method.scorer(method.settings(1, size)[0], scale, size)
+        start = time.perf_counter()
+        scorer.learn(few)
+        learned = time.perf_counter()
+        scorer.score(few)
+        scored = time.perf_counter()
+    except work.FAILURES:
+        return 0.0  # its trials will say why
     tried = settings if method.tuned else 0
     passes = (tried + 2) * (learned - start) * 2 / 3  # all settings, and the chosen one twice
     tests = (tried / 3 + CURVE / 6) * (scored - learned)

@@ -33,6 +33,7 @@ from rarestream.trials import Unit
 BLOCK = 8192  # rows learned at once
 SIZES = 20  # of the curve of AUC against size: the same in all trials, and the full one
 GROUPS = 20  # of test rows, for the error of a single trial
+FAILURES = (ValueError, MemoryError)  # steps too long for these rows, as ours and others say it; a state too large
 ARRAYS = ("indptr", "indices", "values", "labels", "importances")
 
 
@@ -120,7 +121,7 @@ def done(method: Method, parts: Parts, count: int, scale: str) -> dict[str, Any]
     chosen = next(at for at, one in enumerate(points) if not known or one["valid_auc"] == max(known))
     try:
         return {**row, **_alone(method, settings[chosen], points[chosen], parts, scale), "chosen": chosen}
-    except (DataError, MemoryError) as error:
+    except FAILURES as error:
         return {**row, "error": str(error) or "out of memory"}
 
 
@@ -152,7 +153,7 @@ def _tried(method: Method, params: Params, parts: Parts, scale: str) -> dict[str
     try:
         scorer = method.scorer(params, scale, parts.size)
         return _judged(params, scorer, parts, _learned(scorer, parts.train))
-    except (DataError, MemoryError) as error:  # its steps are too long for these rows, or its state too large
+    except FAILURES as error:
         return _point(params, error=str(error) or "out of memory")
 
 
@@ -178,6 +179,7 @@ def _alone(method: Method, params: Params, point: dict[str, Any], parts: Parts, 
     point.update(test_auc=found, nonzeros=scorer.nonzeros, seconds=seconds)
     if model is not None and not method.tuned:
         point["params"] = {"learner": model.leader.name, **model.leader.settings}
+    if point["valid_auc"] is None:  # there was nothing to choose
         point["valid_auc"] = _auc(parts.valid, scorer.score(parts.valid))
     cut = None if model is None else path(model, parts.test, spread(FIRST, parts.size.features, SIZES))
     return {
