@@ -67,3 +67,15 @@ def test_a_part_of_one_class_is_said_in_the_table(tmp_path):
     done = run("reproduce", "table2", *words, "--methods", "ftrl_auc")
     assert done.exit_code == 0, done.stderr
     assert "one class" in done.stdout
+
+
+def test_all_of_it_with_a_report(small, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("bokeh")
+    out = tmp_path / "out"
+    words = ("--quick", "--trials", 1, "--data-dir", small, "--out", out, "--datasets", "farm-ads", "--jobs", 1)
+    done = run("reproduce", "all", *words)
+    assert done.exit_code == 0, done.stderr
+    names = {path.name for path in out.iterdir()}
+    assert {"table1.csv", "table2.tex", "table3.md", "report.md", "report.html", "results.jsonl"} <= names
+    assert {f"figure{number}.png" for number in range(1, 12)} <= names
