@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rarestream.reproduce import results
-from rarestream.reproduce.methods import CORRECTED, OURS, PUBLISHED, TABLE2, TABLE3
+from rarestream.reproduce.methods import CORRECTED, NONE, OURS, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.results import Result, Results, Row
 
 SETS = ("real-sim", "farm-ads", "rcv1b", "imdb", "reviews", "news20b")  # in the order of the paper's panels
@@ -123,7 +123,7 @@ def table3(rows: Iterable[Row], published: Published, mode: str | None = None) -
 
 
 def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
-    """AUC, sparse ratio and seconds of every method on whatever sets the rows have: no paper beside them."""
+    """AUC, sparse ratio and seconds of every method, the best first, on the sets of the rows; without the paper."""
     found = Results(rows, mode)
     sections = []
     parts: list[tuple[str, str, Callable[[Row], float]]] = [
@@ -133,15 +133,15 @@ def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
     ]
     for ratio in found.ratios:
         for name, form, value in parts:
-            lines = _lines(found, found.methods, found.datasets, ratio, {}, value)
+            lines = _lines(found, found.ranked(), found.datasets, ratio, {}, value)
             sections.append(Section(name if ratio is None else f"{name}, {_rows_of(ratio)}", form, lines))
-    return Table("Methods compared", _note(found), "method", tuple(found.datasets), tuple(sections))
+    return Table("Methods compared", _amount(found), "method", tuple(found.datasets), tuple(sections))
 
 
 def paired(rows: Iterable[Row], reference: str = REFERENCE, mode: str | None = None) -> Table:
     """AUC less that of a reference method in the same trials: what the trials share cancels."""
     found = Results(rows, mode)
-    others = [method for method in found.methods if method != reference]
+    others = [method for method in found.ranked() if method != reference]
     sections = []
     for ratio in found.ratios:
         sets = [name for name in found.datasets if (first := found.get(name, reference, ratio)) and first.trials]
@@ -210,17 +210,15 @@ def _cell(result: Result | None, value: Callable[[Row], float], said: Sequence[f
 
 def _note(found: Results) -> str:
     kinds = {CORRECTED: "this library's learners", PUBLISHED: "the authors' arithmetic, slips included"}
-    trials = sorted({len(one.trials) for one in found.all() if one.trials})
-    grids = sorted({one.grid for one in found.all() if one.grid != "none"})
-    counts = (
-        "no trials"
-        if not trials
-        else f"{trials[0]} trials"
-        if len(trials) == 1
-        else f"{trials[0]} to {trials[-1]} trials"
-    )
-    searched = f"; grids: {', '.join(grids)}" if grids else ""
-    return f"Ours: {kinds[found.mode]}, {counts}{searched}. ± is the standard error of the mean."
+    return f"Ours: {kinds[found.mode]}. {_amount(found)}"
+
+
+def _amount(found: Results) -> str:
+    trials = sorted({len(one.trials) for one in found.all() if one.trials}) or [0]
+    counts = " to ".join(map(str, dict.fromkeys((trials[0], trials[-1]))))
+    grids = ", ".join(sorted({one.grid for one in found.all()} - {NONE}))
+    searched = f", settings searched: {grids}" if grids else ""
+    return f"{counts} trials a cell{searched}. ± is the standard error of the mean."
 
 
 def number(value: float | None, form: str) -> str:
