@@ -137,13 +137,14 @@ def carry_out(
 ) -> list[Row]:
     """Does the units that have no row yet, those tuned after others last. The rows of all."""
     cost = Estimate(sources)
+    left = [unit for unit, row in zip(units, store.found(units), strict=True) if row is None]
+    costs = [(cost(unit), unit["method"] in TUNED_AFTER) for unit in left]  # in this order each set is read once
+    later = sum(seconds for seconds, after in costs if after) / (processes or cores())
     waves = [[unit for unit in units if (unit["method"] in TUNED_AFTER) is after] for after in (False, True)]
-    left = [[unit for unit, row in zip(wave, store.found(wave), strict=True) if row is None] for wave in waves]
-    later = sum(cost(unit) for unit in left[1]) / (processes or cores())
+    last_done = len(waves[1]) - sum(after for _, after in costs)
     rows: list[Row] = []
     for place, wave in enumerate(waves):
-        others = len(waves[1]) - len(left[1]) if place == 0 else len(waves[0])  # done, of the other wave
-        after = later if place == 0 else 0.0
+        others, after = (last_done, later) if place == 0 else (len(waves[0]), 0.0)  # of the other wave
 
         def told(now: Progress, others: int = others, after: float = after) -> None:
             if report is not None:
