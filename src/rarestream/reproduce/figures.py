@@ -14,7 +14,7 @@ A panel without rows says why, and still has the published curves.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -129,7 +129,7 @@ def figure(number: int, rows: Iterable[Row], published: Published, mode: str | N
     return page
 
 
-def lines_of(result: Result | None, x: str, y: str) -> Line | None:
+def line_of(result: Result | None, x: str, y: str) -> Line | None:
     """What a panel draws of a method: its mean curve, or a point a lambda."""
     if result is None:
         return None
@@ -157,7 +157,7 @@ def _panel(
             kept = (y > 0) & (x > 0)
             panel.plot(x[kept], y[kept], color=COLOURS[method], linestyle=(0, (4, 2)), linewidth=0.9, alpha=0.75)
         result = found.fixed(name, method) if lazy else found.get(name, method, plan.ratio)
-        line = lines_of(result, plan.x, plan.y)
+        line = line_of(result, plan.x, plan.y)
         if result is not None:
             reason, data = result.why_not if line is None and not drawn else reason, data or result.data
         if line is None:
@@ -237,12 +237,3 @@ def _toy() -> Any:
     page.suptitle("Figure 1: a classifier and its ROC curve", fontsize=10)
     page.supxlabel("Points of our own: the paper's had 15 positive labels for 14 positive points (B11).", fontsize=7)
     return page
-
-
-def all_of(rows: Sequence[Row], published: Published, mode: str | None = None) -> Iterator[tuple[int, Any]]:
-    """Every figure of which there are rows, and the first."""
-    found = Results(rows, mode)
-    yield 1, _toy()
-    for number, plan in PLANS.items():
-        if any(found.get(name, method, plan.ratio) for name in plan.sets for method in plan.methods):
-            yield number, figure(number, rows, published, mode)

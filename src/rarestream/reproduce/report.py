@@ -79,7 +79,7 @@ def all_tables(rows: Sequence[Row], published: Published, found: Mapping[str, An
     out = [tables.table1(found, published)] if found else []
     for mode in modes or [CORRECTED]:
         out += [tables.table2(rows, published, mode), tables.table3(rows, published, mode)]
-    return [*out, tables.paired(rows)]
+    return [*out, tables.at_published_size(rows, published), tables.paired(rows)]
 
 
 # -- Markdown
@@ -317,7 +317,7 @@ def _lines(
             kept = (xs > 0) & (ys > 0)
             yield {**look, "published": True, "x": _digits(xs[kept]), "y": _digits(ys[kept])}
         lazily = found.fixed(name, method, ratio) if method in figures.LAZY else None
-        line = figures.lines_of(lazily if kind.lazy else found.get(name, method, ratio), kind.x, kind.y)
+        line = figures.line_of(lazily if kind.lazy else found.get(name, method, ratio), kind.x, kind.y)
         if line is not None:
             yield {**look, "published": False, "x": _digits(line.x), "y": _digits(line.y)}
 

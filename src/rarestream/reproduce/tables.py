@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv as comma
 import io
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from rarestream.reproduce.results import Result, Results, Row
 SETS = ("real-sim", "farm-ads", "rcv1b", "imdb", "reviews", "news20b")  # in the order of the paper's panels
 RATIOS = (0.1, 0.05)
 REFERENCE = "ftrl_auc"
+CUTS = {"pruned_test_auc": "pruned", "budget_test_auc": "on a budget"}  # to the published size
 WORDS = {CORRECTED: "corrected", PUBLISHED: "as published"}
 Published = Mapping[str, Any] | None
 
@@ -120,6 +122,35 @@ def table3(rows: Iterable[Row], published: Published, mode: str | None = None) -
         lines = _lines(found, methods, SETS, ratio, said.get(str(ratio), {}), results.auc)
         sections.append(Section(f"AUC, {ratio:g} positives a negative", ".4f", lines))
     return Table(f"Table III: imbalanced sets, {WORDS[found.mode]}", _note(found), "method", SETS, tuple(sections))
+
+
+def at_published_size(rows: Iterable[Row], published: Published) -> Table:
+    """AUC of ours with as many weights as the paper's FTRL-AUC had: the largest kept, or that budget while learning."""
+    found = Results(rows, CORRECTED)
+    said = published["table2"]["auc"] if published else {}
+    lines = []
+    for method, (key, words) in itertools.product(OURS, CUTS.items()):
+        cells = []
+        for name in SETS:
+            result = found.get(name, method)
+            aucs = [value for row in result.trials if (value := _at_size(row).get(key)) is not None] if result else []
+            average = results.mean(aucs)
+            theirs = said.get(name, {}).get(REFERENCE, [None])[0]
+            if result is None or average is None:
+                cells.append(Cell(published=theirs, note=found.why_not(name)))
+            else:
+                note = "" if result.data in ("exact", "own") else result.data
+                cells.append(Cell(average.value, average.error, average.trials, theirs, note))
+        if any(cell.ours is not None for cell in cells):
+            lines.append(Line(f"{found.label(method)}, {words}", tuple(cells)))
+    note = "Beside the AUC of the paper's FTRL-AUC, which has that many weights. ± is the standard error of the mean."
+    section = Section("AUC at the published size", ".5f", tuple(lines))
+    return Table("As small as the paper's FTRL-AUC", note, "method", SETS, (section,))
+
+
+def _at_size(row: Row) -> Mapping[str, float]:
+    found: Mapping[str, float] = results.chosen(row).get("at_published_size", {})
+    return found
 
 
 def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
