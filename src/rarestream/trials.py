@@ -170,7 +170,11 @@ def run(
 
 
 class _Clock:
-    """How long is left: what is left to do costs as much more or less than thought as what is done did."""
+    """How long is left: what is left to do costs as much more or less than thought as what is done did.
+
+    So that the first few, which wait for processes to start and data to be read, do not speak for all, what was thought
+    counts as much as a tenth of the work would.
+    """
 
     def __init__(self, before: int, units: Sequence[Unit], count: int, cost: Callable[[Unit], float] | None) -> None:
         self._cost = cost or (lambda unit: 1.0)
@@ -188,10 +192,11 @@ class _Clock:
     def told(self, row: Row | None) -> Progress:
         seconds = time.monotonic() - self._start
         left: float | None = None
-        if self._spent > 0:
-            left = seconds * (self._total - self._spent) / self._spent
-        elif self._known:
-            left = self._total / self._count
+        prior = self._total / 10 if self._known else 0.0
+        if self._spent + prior > 0:
+            took = self._count * seconds if self._done else 0.0
+            more = (took + prior) / (self._spent + prior)
+            left = more * (self._total - self._spent) / self._count
         return Progress(self._before + self._done, self._before + self._units, seconds, left, row)
 
 

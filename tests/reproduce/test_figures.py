@@ -57,11 +57,6 @@ def test_the_toy_classifier_has_as_many_labels_as_points():  # unlike the paper'
     assert curve.get_title().startswith("AUC = 0.")
 
 
-def test_only_figures_with_rows_are_among_all_of_them():
-    found = [number for number, _ in figures.all_of([made_up.row(ratio=0.05)], numbers())]
-    assert found == [1, 10, 11]
-
-
 def test_a_figure_that_the_paper_does_not_have_is_refused():
     with pytest.raises(ValueError, match="figure 12: the paper has figures 1 to 11"):
         figures.figure(12, [], None)

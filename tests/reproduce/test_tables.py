@@ -123,10 +123,14 @@ def test_latex_takes_any_text():
 
 
 def test_rows_of_other_methods_and_sets_have_a_table_of_their_own():
-    rows = [row("mine.svm", method, trial=trial) for method in ("sgd", "batch_logistic") for trial in (0, 1)]
+    rows = [
+        row("mine.svm", "batch_logistic", auc=0.8),
+        row("mine.svm", "sgd", auc=0.9),
+        row("mine.svm", "oam", error="slow"),
+    ]
     table = tables.standing(rows)
     assert table.columns == ("mine.svm",)
-    assert [line.name for line in table.sections[0].lines] == ["sgd", "batch-logistic"]
+    assert [line.name for line in table.sections[0].lines] == ["sgd", "batch-logistic", "oam"]
     assert not table.compared
 
 
@@ -143,3 +147,15 @@ def test_sparsity_keeps_the_other_settings_as_chosen():
     found = Results([row(trial=0), row(trial=1)]).get("farm-ads", "ftrl_auc").sparsity()
     assert [value for value, _, _ in found] == list(made_up.LAMBDAS)
     assert [ratio for _, _, ratio in found] == sorted((ratio for _, _, ratio in found), reverse=True)
+
+
+def test_a_model_cut_to_the_published_size_stands_beside_the_papers():
+    rows = [row(method="auto", grid="none", trial=trial, auc=0.96) for trial in (0, 1)]
+    for one in rows:
+        one["points"][0]["at_published_size"] = {"nonzeros": 713, "pruned_test_auc": 0.95}
+    table = tables.at_published_size(rows, numbers())
+    (line,) = table.sections[0].lines
+    assert line.name == "auto, pruned"
+    found = cell(table, "AUC at the published size", "auto, pruned", "farm-ads")
+    assert (found.ours, found.published, found.trials) == (pytest.approx(0.95), 0.9429, 2)
+    assert cell(table, "AUC at the published size", "auto, pruned", "imdb").note == "no data"

@@ -110,18 +110,28 @@ def _run(
     units = units_of(names, plan, sources)
     out.mkdir(parents=True, exist_ok=True)
     progress = _Progress()
+    if units:
+        progress.begin()
     with Store(out / "results.jsonl") as store:
-        rows = carry_out(units, sources, store, processes=jobs, report=progress if units else None)
+        try:
+            rows = carry_out(units, sources, store, processes=jobs, report=progress if units else None)
+        except KeyboardInterrupt:
+            done = f"{look.count(len(store.rows))} trials are in {store.path}"
+            failures.say(f"interrupted; {done}. Run it again to go on.", failures.INTERRUPTED)
+        marks = {name: source.mark for name, source in sources.items()}
+        every = [row for row in store.rows if marks.get(row["dataset"]) == row["source"]]  # of either arithmetic
     progress.end()
     shapes = _shapes(sources) if "table1" in names else {}
     tables = output.tables_of(names, rows, shapes)
     written = output.write_tables(out, tables)
-    try:
-        written += output.write_figures(out, names, rows)
-        if report:
-            pass
-    except MissingExtraError as error:
-        look.stderr().line(f"{look.stderr()('warning:', 'yellow', 'bold')} {error}")
+    steps: list[Callable[[], list[Path]]] = [lambda: output.write_figures(out, names, rows)]
+    if report:
+        steps += [lambda: output.write_story(out, every, shapes), lambda: output.write_page(out, every, shapes)]
+    for step in steps:
+        try:
+            written += step()
+        except MissingExtraError as error:
+            look.stderr().line(f"{look.stderr()('warning:', 'yellow', 'bold')} {error}")
     if json:
         import json as notation
 
@@ -177,6 +187,9 @@ class _Progress:
     def __init__(self) -> None:
         self._ink = look.stderr()
         self._live = False
+
+    def begin(self) -> None:
+        self._say("reading the data, and timing each method on a few rows ...")
 
     def __call__(self, now: Progress) -> None:
         left = "" if not now.left else f", about {look.duration(now.left)} left"

@@ -13,7 +13,8 @@ A panel without rows says why, and still has the published curves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ COLOURS = {
     "dual_auc": "#b0683a",
     "dual_logistic": "#3f9468",
 }
-SPARE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7b5cd6", "#b0683a", "#3f9468", "#8a8a8a")
+SPARE = ("#882255", "#44aa99", "#999933", "#88ccee", "#cc6677", "#6f5fbf", "#ddaa33", "#66a61e", "#e7298a", "#a6761d")
 MARKERS = "osD^vPX*"
 SPARSE = ("ftrl_auc", "spam_l1", "spam_l1l2", "spauc")
 LAZY = ("ftrl_auc", "ftrl_auc_non_lazy")
@@ -98,8 +99,10 @@ NUMBERS = (1, *PLANS)
 COLUMN = {ROWS: "rows", SECONDS: "seconds", AUC: "test_auc", RATIO: "sparse_ratio"}  # in published.json
 
 
-def colour(method: str, place: int = 0) -> str:
-    return COLOURS.get(method, SPARE[place % len(SPARE)])
+def colours(methods: Iterable[str]) -> dict[str, str]:
+    """The colour of each method; those that the paper does not have share out the spare ones."""
+    spare = itertools.cycle(SPARE)
+    return {method: COLOURS.get(method) or next(spare) for method in methods}
 
 
 def figure(number: int, rows: Iterable[Row], published: Published, mode: str | None = None) -> Any:
@@ -126,7 +129,7 @@ def figure(number: int, rows: Iterable[Row], published: Published, mode: str | N
     return page
 
 
-def lines_of(result: Result | None, x: str, y: str) -> Line | None:
+def line_of(result: Result | None, x: str, y: str) -> Line | None:
     """What a panel draws of a method: its mean curve, or a point a lambda."""
     if result is None:
         return None
@@ -152,19 +155,19 @@ def _panel(
         if published:
             x, y = np.array(published[COLUMN[plan.x]]), np.array(published[COLUMN[plan.y]])
             kept = (y > 0) & (x > 0)
-            panel.plot(x[kept], y[kept], color=colour(method), linestyle=(0, (4, 2)), linewidth=0.9, alpha=0.75)
+            panel.plot(x[kept], y[kept], color=COLOURS[method], linestyle=(0, (4, 2)), linewidth=0.9, alpha=0.75)
         result = found.fixed(name, method) if lazy else found.get(name, method, plan.ratio)
-        line = lines_of(result, plan.x, plan.y)
+        line = line_of(result, plan.x, plan.y)
         if result is not None:
             reason, data = result.why_not if line is None and not drawn else reason, data or result.data
         if line is None:
             continue
         drawn += 1
         marker = MARKERS[place % len(MARKERS)] if plan.y == RATIO else None
-        panel.plot(line.x, line.y, color=colour(method), linewidth=1.4, marker=marker, markersize=3.5)
+        panel.plot(line.x, line.y, color=COLOURS[method], linewidth=1.4, marker=marker, markersize=3.5)
         if plan.band and line.spread is not None:
             low, high = line.y - line.spread, line.y + line.spread
-            panel.fill_between(line.x, low, high, color=colour(method), alpha=0.15, linewidth=0)
+            panel.fill_between(line.x, low, high, color=COLOURS[method], alpha=0.15, linewidth=0)
     panel.set_title(name + (f" ({data})" if data not in ("", "exact", "own") else ""), fontsize=9)
     for axis in plan.logarithmic:
         getattr(panel, f"set_{axis}scale")("log")
@@ -182,7 +185,7 @@ def _legend(page: Any, plan: Plan, found: Results, published: bool) -> None:
     from matplotlib.lines import Line2D
 
     ours = "ours" if found.mode == CORRECTED else "ours, the authors' arithmetic"
-    handles = [Line2D([], [], color=colour(method), linewidth=1.6) for method in plan.methods]
+    handles = [Line2D([], [], color=COLOURS[method], linewidth=1.6) for method in plan.methods]
     names = [found.label(method) for method in plan.methods]
     handles.append(Line2D([], [], color="black", linewidth=1.4))
     names.append(ours)
@@ -219,7 +222,7 @@ def _toy() -> Any:
     plane.plot([-reach, reach], [-reach, reach], color="black", linewidth=1)
     for sign, method, marker in ((1, "ftrl_auc", "o"), (-1, "spam_l1", "s")):
         mine = labels == sign
-        plane.plot(*points[mine].T, marker, color=colour(method), markersize=4, label=f"y = {sign:+d}")
+        plane.plot(*points[mine].T, marker, color=COLOURS[method], markersize=4, label=f"y = {sign:+d}")
     plane.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="x1", ylabel="x2")
     plane.set_title("w = (-1, 1)", fontsize=9)
     plane.legend(fontsize=7)
@@ -234,12 +237,3 @@ def _toy() -> Any:
     page.suptitle("Figure 1: a classifier and its ROC curve", fontsize=10)
     page.supxlabel("Points of our own: the paper's had 15 positive labels for 14 positive points (B11).", fontsize=7)
     return page
-
-
-def all_of(rows: Sequence[Row], published: Published, mode: str | None = None) -> Iterator[tuple[int, Any]]:
-    """Every figure of which there are rows, and the first."""
-    found = Results(rows, mode)
-    yield 1, _toy()
-    for number, plan in PLANS.items():
-        if any(found.get(name, method, plan.ratio) for name in plan.sets for method in plan.methods):
-            yield number, figure(number, rows, published, mode)

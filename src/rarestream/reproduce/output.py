@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rarestream.reproduce import figures, tables
+from rarestream.reproduce import figures, report, tables
 from rarestream.reproduce.experiments import EXPERIMENTS
 from rarestream.reproduce.paper import numbers
 from rarestream.reproduce.tables import Table
@@ -50,3 +50,17 @@ def write_figures(folder: Path, names: Sequence[str], rows: Sequence[Row]) -> li
             page.savefig(path, dpi=200)
             written.append(path)
     return written
+
+
+def write_story(folder: Path, rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]]) -> list[Path]:
+    """What was found, in words and tables: Markdown."""
+    path = folder / "report.md"
+    path.write_text(report.markdown(rows, numbers(), report.environment(), shapes), "utf-8")
+    return [path]
+
+
+def write_page(folder: Path, rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]]) -> list[Path]:
+    """The same with plots, as a page that needs no network."""
+    path = folder / "report.html"
+    path.write_text(report.html(rows, numbers(), report.environment(), shapes), "utf-8")
+    return [path]

@@ -19,7 +19,7 @@ import numpy as np
 
 from rarestream import __version__
 from rarestream.errors import MissingExtraError
-from rarestream.reproduce import figures, results, story, tables
+from rarestream.reproduce import figures, story, tables
 from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED
 from rarestream.reproduce.results import Floats, Results, Row
 from rarestream.reproduce.tables import Cell, Published, Section, Table
@@ -75,27 +75,11 @@ def all_tables(rows: Sequence[Row], published: Published, found: Mapping[str, An
     """The tables that there are rows for; `found` are the data sets, for Table I."""
     modes = [mode for mode in (CORRECTED, PUBLISHED) if any(row["mode"] == mode for row in rows)]
     if not published:
-        return [tables.standing(rows), tables.paired(rows, _leader(rows))]
+        return [tables.standing(rows), *(tables.paired(rows, leader) for leader in Results(rows).ranked()[:1])]
     out = [tables.table1(found, published)] if found else []
     for mode in modes or [CORRECTED]:
         out += [tables.table2(rows, published, mode), tables.table3(rows, published, mode)]
-    return [*out, tables.paired(rows)]
-
-
-def _leader(rows: Sequence[Row]) -> str:
-    """The method with the largest mean AUC."""
-    found = Results(rows)
-    means = {
-        method: np.mean([one.value for one in _means(found, method)])
-        for method in found.methods
-        if _means(found, method)
-    }
-    return max(means, key=lambda method: means[method]) if means else tables.REFERENCE
-
-
-def _means(found: Results, method: str) -> list[results.Mean]:
-    each = (found.get(name, method, ratio) for name in found.datasets for ratio in found.ratios)
-    return [average for one in each if one and (average := one.mean(results.auc))]
+    return [*out, tables.at_published_size(rows, published), tables.paired(rows)]
 
 
 # -- Markdown
@@ -284,12 +268,15 @@ def _again(environment: Mapping[str, str] | None, rerun: Sequence[str]) -> str:
 def _chips(found: Results, published: Published) -> str:
     """Switches, one a method: they act on all plots."""
     chips = "".join(
-        f'<button type=button aria-pressed=true data-method="{escape(found.label(method))}" style="--dot: '
-        f'{figures.colour(method, place)}">{escape(found.label(method))}</button>'
-        for place, method in enumerate(found.methods)
+        f'<button type=button aria-pressed=true data-method="{escape(found.label(method))}" style="--dot: {hue}">'
+        f"{escape(found.label(method))}</button>"
+        for method, hue in figures.colours(found.methods).items()
     )
     dashes = " Dashed lines are the published ones." if published else ""
-    help_ = f"Click a method to hide or show it everywhere. Drag to move, use the wheel to zoom.{dashes}"
+    help_ = (
+        "Click a method to hide or show it everywhere. Point at a line for its values, drag to move, "
+        f"take the wheel or the box from the tools of a plot to zoom.{dashes}"
+    )
     return f'<p class=soft>{help_}</p><div class=chips role=group aria-label="Methods">{chips}</div>'
 
 
@@ -323,14 +310,14 @@ def _said(published: Published, name: str, ratio: float | None, kind: Kind) -> M
 def _lines(
     found: Results, name: str, ratio: float | None, kind: Kind, said: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    for place, method in enumerate(found.methods):
-        look = {"method": found.label(method), "colour": figures.colour(method, place)}
+    for method, hue in figures.colours(found.methods).items():
+        look = {"method": found.label(method), "colour": hue}
         if method in said:
             xs, ys = (np.array(said[method][figures.COLUMN[axis]], float) for axis in (kind.x, kind.y))
             kept = (xs > 0) & (ys > 0)
             yield {**look, "published": True, "x": _digits(xs[kept]), "y": _digits(ys[kept])}
         lazily = found.fixed(name, method, ratio) if method in figures.LAZY else None
-        line = figures.lines_of(lazily if kind.lazy else found.get(name, method, ratio), kind.x, kind.y)
+        line = figures.line_of(lazily if kind.lazy else found.get(name, method, ratio), kind.x, kind.y)
         if line is not None:
             yield {**look, "published": False, "x": _digits(line.x), "y": _digits(line.y)}
 

@@ -182,6 +182,16 @@ class Results:
     def all(self) -> Iterable[Result]:
         return self._found.values()
 
+    def ranked(self) -> list[str]:
+        """The methods, that with the largest AUC first: the mean over sets and ratios; those without any last."""
+
+        def height(method: str) -> float:
+            each = (self.get(name, method, ratio) for name in self.datasets for ratio in self.ratios)
+            means = [average.value for one in each if one and (average := one.mean(auc))]
+            return float(np.mean(means)) if means else -math.inf
+
+        return sorted(self.methods, key=height, reverse=True)
+
     def why_not(self, dataset: str, ratio: float | None = None) -> str:
         """What is said of a method that has no rows."""
         return "not run" if any(place[:2] == (dataset, ratio) for place in self._found) else "no data"

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import csv as comma
 import io
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rarestream.reproduce import results
-from rarestream.reproduce.methods import CORRECTED, OURS, PUBLISHED, TABLE2, TABLE3
+from rarestream.reproduce.methods import CORRECTED, NONE, OURS, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.results import Result, Results, Row
 
 SETS = ("real-sim", "farm-ads", "rcv1b", "imdb", "reviews", "news20b")  # in the order of the paper's panels
 RATIOS = (0.1, 0.05)
 REFERENCE = "ftrl_auc"
+CUTS = {"pruned_test_auc": "pruned", "budget_test_auc": "on a budget"}  # to the published size
 WORDS = {CORRECTED: "corrected", PUBLISHED: "as published"}
 Published = Mapping[str, Any] | None
 
@@ -122,8 +124,37 @@ def table3(rows: Iterable[Row], published: Published, mode: str | None = None) -
     return Table(f"Table III: imbalanced sets, {WORDS[found.mode]}", _note(found), "method", SETS, tuple(sections))
 
 
+def at_published_size(rows: Iterable[Row], published: Published) -> Table:
+    """AUC of ours with as many weights as the paper's FTRL-AUC had: the largest kept, or that budget while learning."""
+    found = Results(rows, CORRECTED)
+    said = published["table2"]["auc"] if published else {}
+    lines = []
+    for method, (key, words) in itertools.product(OURS, CUTS.items()):
+        cells = []
+        for name in SETS:
+            result = found.get(name, method)
+            aucs = [value for row in result.trials if (value := _at_size(row).get(key)) is not None] if result else []
+            average = results.mean(aucs)
+            theirs = said.get(name, {}).get(REFERENCE, [None])[0]
+            if result is None or average is None:
+                cells.append(Cell(published=theirs, note=found.why_not(name)))
+            else:
+                note = "" if result.data in ("exact", "own") else result.data
+                cells.append(Cell(average.value, average.error, average.trials, theirs, note))
+        if any(cell.ours is not None for cell in cells):
+            lines.append(Line(f"{found.label(method)}, {words}", tuple(cells)))
+    note = "Beside the AUC of the paper's FTRL-AUC, which has that many weights. ± is the standard error of the mean."
+    section = Section("AUC at the published size", ".5f", tuple(lines))
+    return Table("As small as the paper's FTRL-AUC", note, "method", SETS, (section,))
+
+
+def _at_size(row: Row) -> Mapping[str, float]:
+    found: Mapping[str, float] = results.chosen(row).get("at_published_size", {})
+    return found
+
+
 def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
-    """AUC, sparse ratio and seconds of every method on whatever sets the rows have: no paper beside them."""
+    """AUC, sparse ratio and seconds of every method, the best first, on the sets of the rows; without the paper."""
     found = Results(rows, mode)
     sections = []
     parts: list[tuple[str, str, Callable[[Row], float]]] = [
@@ -133,15 +164,15 @@ def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
     ]
     for ratio in found.ratios:
         for name, form, value in parts:
-            lines = _lines(found, found.methods, found.datasets, ratio, {}, value)
+            lines = _lines(found, found.ranked(), found.datasets, ratio, {}, value)
             sections.append(Section(name if ratio is None else f"{name}, {_rows_of(ratio)}", form, lines))
-    return Table("Methods compared", _note(found), "method", tuple(found.datasets), tuple(sections))
+    return Table("Methods compared", _amount(found), "method", tuple(found.datasets), tuple(sections))
 
 
 def paired(rows: Iterable[Row], reference: str = REFERENCE, mode: str | None = None) -> Table:
     """AUC less that of a reference method in the same trials: what the trials share cancels."""
     found = Results(rows, mode)
-    others = [method for method in found.methods if method != reference]
+    others = [method for method in found.ranked() if method != reference]
     sections = []
     for ratio in found.ratios:
         sets = [name for name in found.datasets if (first := found.get(name, reference, ratio)) and first.trials]
@@ -210,17 +241,15 @@ def _cell(result: Result | None, value: Callable[[Row], float], said: Sequence[f
 
 def _note(found: Results) -> str:
     kinds = {CORRECTED: "this library's learners", PUBLISHED: "the authors' arithmetic, slips included"}
-    trials = sorted({len(one.trials) for one in found.all() if one.trials})
-    grids = sorted({one.grid for one in found.all() if one.grid != "none"})
-    counts = (
-        "no trials"
-        if not trials
-        else f"{trials[0]} trials"
-        if len(trials) == 1
-        else f"{trials[0]} to {trials[-1]} trials"
-    )
-    searched = f"; grids: {', '.join(grids)}" if grids else ""
-    return f"Ours: {kinds[found.mode]}, {counts}{searched}. ± is the standard error of the mean."
+    return f"Ours: {kinds[found.mode]}. {_amount(found)}"
+
+
+def _amount(found: Results) -> str:
+    trials = sorted({len(one.trials) for one in found.all() if one.trials}) or [0]
+    counts = " to ".join(map(str, dict.fromkeys((trials[0], trials[-1]))))
+    grids = ", ".join(sorted({one.grid for one in found.all()} - {NONE}))
+    searched = f", settings searched: {grids}" if grids else ""
+    return f"{counts} trials a cell{searched}. ± is the standard error of the mean."
 
 
 def number(value: float | None, form: str) -> str:
