@@ -9,9 +9,10 @@ from functools import partial
 from typing import NamedTuple
 
 from rarestream.reproduce import results, tables
+from rarestream.reproduce.datasets import NAMES as SETS
 from rarestream.reproduce.methods import CORRECTED, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.results import Mean, Result, Results, Row
-from rarestream.reproduce.tables import RATIOS, SETS, Cell, Published
+from rarestream.reproduce.tables import RATIOS, Cell, Published
 
 ERRATA_TESTS = "tests/reproduce/test_errata.py"
 UNTUNED = ("auto", "race")

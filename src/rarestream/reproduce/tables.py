@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rarestream.reproduce import results
+from rarestream.reproduce.datasets import NAMES as SETS
 from rarestream.reproduce.methods import CORRECTED, NONE, OURS, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.results import Result, Results, Row
 
-SETS = ("real-sim", "farm-ads", "rcv1b", "imdb", "reviews", "news20b")  # in the order of the paper's panels
 RATIOS = (0.1, 0.05)
 REFERENCE = "ftrl_auc"
 CUTS = {"pruned_test_auc": "pruned", "budget_test_auc": "on a budget"}  # to the published size
