@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rarestream._version import __version__
 from rarestream.blocks import Block, concatenate
 from rarestream.compare import work
 from rarestream.compare.methods import METHODS, Method, Size
@@ -92,6 +93,7 @@ def compare(
         "mode": "corrected",
         "split": "in order" if in_order else f"seed {seed}",
         "scale": scale,
+        "version": __version__,  # another may be tuned over other settings
     }
     units: list[Unit] = [
         {**what, "method": method.word, "grid": f"{settings} settings" if method.tuned else "none", "trial": trial}

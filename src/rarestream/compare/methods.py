@@ -128,7 +128,7 @@ METHODS: dict[str, Method] = {
         _ours("adagrad", "AdaGrad"),
         _ours("rda", "RDA", "gamma"),
         _ours("spam", "SPAM"),
-        _ours("spauc", "SPAUC", "mu"),
+        _ours("spauc", "SPAUC", "mu", low=1e-4, high=0.02),
         _ours("solam", "SOLAM"),
         _ours("fsauc", "FSAUC"),
         _ours("oam", "OAM", low=3e-4, steps=lambda size: 200.0 * size.nonzeros),

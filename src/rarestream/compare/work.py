@@ -8,6 +8,7 @@ memory; and once more in small pieces, for the curve. Time is that of learning o
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream._version import __version__
 from rarestream.blocks import Block
 from rarestream.compare.methods import METHODS, Method, Params, Size, balanced
 from rarestream.compare.scorers import Scorer
@@ -112,7 +112,6 @@ def done(method: Method, parts: Parts, count: int, scale: str) -> dict[str, Any]
         "n_features": size.features,
         "data": "own",
         "error": None,
-        "version": __version__,
     }
     row["points"] = points = _points(method, settings, parts, scale) if len(settings) > 1 else [_point(settings[0])]
     known = [one["valid_auc"] for one in points if one["valid_auc"] is not None]
@@ -169,7 +168,7 @@ def _judged(params: Params, scorer: Any, parts: Parts, seconds: float) -> dict[s
 
 def _alone(method: Method, params: Params, point: dict[str, Any], parts: Parts, scale: str) -> dict[str, Any]:
     """The runs of the chosen setting; its point gets the numbers of them, all but those of the validation rows."""
-    resident = _reset_peak()
+    _reset_peak()
     scorer = method.scorer(params, scale, parts.size)
     seconds = _learned(scorer, parts.train)
     state_bytes, peak = scorer.state_bytes, _peak()
@@ -187,7 +186,7 @@ def _alone(method: Method, params: Params, point: dict[str, Any], parts: Parts, 
         "sizes": None if cut is None else {"nonzeros": list(cut.sizes), "test_auc": list(cut.aucs)},
         "without": _without(parts.test, scores),
         "state_bytes": state_bytes,
-        "peak_bytes": None if peak is None or resident is None else max(0, peak - resident),
+        "peak_bytes": peak,
     }
 
 
@@ -270,27 +269,21 @@ def _unit(block: Block, largest: NDArray[np.float32] | None) -> Block:
     )
 
 
-# -- memory of this process, as Linux tells it
+# -- memory of this process, rows included, as Linux tells it
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def _reset_peak() -> int | None:
-    """Has the peak begin anew; the bytes in memory now. None where nobody can tell."""
-    try:
+def _reset_peak() -> None:
+    """Has the peak begin anew, where that can be had."""
+    with contextlib.suppress(OSError):
         CLEAR.write_text("5")
-        return _status("VmRSS")
-    except OSError:
-        return None
 
 
 def _peak() -> int | None:
+    """Bytes; None where nobody can tell."""
     try:
-        return _status("VmHWM")
-    except OSError:
+        lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    except (OSError, KeyError):
         return None
-
-
-def _status(word: str) -> int:
-    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(word))
-    return int(line.split()[1]) * 1024
