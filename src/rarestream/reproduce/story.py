@@ -159,8 +159,8 @@ def _confirmed(rows: Sequence[Row], published: Published) -> Iterator[Said]:
                 yield Said(f"{name}, {section.name}: no rows with the authors' arithmetic, so nothing to say.")
                 continue
             exact = [one for one in cells if not one[2].note]
-            near = [one for one in exact if _near(one[2])]
-            line = f"{name}, {section.name}: of {len(exact)} cells with the paper's own rows {len(near)} come out"
+            digit = 10.0 ** -int(section.form[1])  # the last that is printed
+            same = sum(abs(cell.difference or 0.0) < 0.51 * digit for _, _, cell in exact)
             off = [
                 f"{method} on {column} ({cell.difference:+.4f})" for method, column, cell in exact if not _near(cell)
             ]
@@ -171,13 +171,15 @@ def _confirmed(rows: Sequence[Row], published: Published) -> Iterator[Said]:
             ]
             more = [f"Not: {', '.join(off)}."] if off else []
             more += [f"On rows that are not quite the paper's: {', '.join(others)}."] if others else []
-            yield Said(f"{line} within two standard errors.", " ".join(more))
+            yield Said(
+                f"{name}, {section.name}: with the paper's own rows {same} of {len(exact)} come out to the last "
+                f"printed digit, {len(exact) - len(off)} within two standard errors.",
+                " ".join(more),
+            )
 
 
 def _near(cell: Cell) -> bool:
-    """Within two standard errors, or the last printed digit."""
-    difference = cell.difference or 0.0
-    return abs(difference) <= max(2 * (cell.error or 0.0), 1e-4)
+    return abs(cell.difference or 0.0) <= max(2 * (cell.error or 0.0), 1e-4)
 
 
 def _changed(corrected: Results, as_published: Results) -> Iterator[Said]:
