@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import pytest
 
-from tests.cli.conftest import run
+from rarestream.cli.reproduce import NAMES
+from rarestream.reproduce import output
+from rarestream.reproduce.experiments import ALL, EXPERIMENTS
+from tests.cli.conftest import run, started
 from tests.reproduce.conftest import small as small  # the fixture
 from tests.reproduce.conftest import write
+
+
+def test_there_is_a_command_for_every_experiment():
+    assert list(NAMES) == [*EXPERIMENTS, "all"]
 
 
 def test_missing_data_are_named_with_their_place_and_the_rest_is_run(small, tmp_path):
@@ -67,3 +75,31 @@ def test_a_part_of_one_class_is_said_in_the_table(tmp_path):
     done = run("reproduce", "table2", *words, "--methods", "ftrl_auc")
     assert done.exit_code == 0, done.stderr
     assert "one class" in done.stdout
+
+
+def test_all_of_it_with_a_report(small, tmp_path, monkeypatch):
+    pytest.importorskip("bokeh")
+    drawn: list[str] = []
+    monkeypatch.setattr(output, "write_figures", lambda folder, names, rows: drawn.extend(names) or [])  # slow
+    out = tmp_path / "out"
+    words = ("--quick", "--trials", 1, "--data-dir", small, "--out", out, "--datasets", "farm-ads", "--jobs", 1)
+    done = run("reproduce", "all", *words)
+    assert done.exit_code == 0, done.stderr
+    assert {"table1.csv", "table2.tex", "table3.md", "report.md", "report.html"} <= {
+        path.name for path in out.iterdir()
+    }
+    assert drawn == ALL
+
+
+def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
+    out = tmp_path / "out"
+    with started("reproduce", "table2", "--quick", "--data-dir", small, "--out", out) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("3 of 44"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert f"trials are in {out}/results.jsonl. Run it again to go on." in rest
+    assert "Traceback" not in rest

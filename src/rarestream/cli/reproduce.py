@@ -113,7 +113,11 @@ def _run(
     if units:
         progress.begin()
     with Store(out / "results.jsonl") as store:
-        rows = carry_out(units, sources, store, processes=jobs, report=progress if units else None)
+        try:
+            rows = carry_out(units, sources, store, processes=jobs, report=progress if units else None)
+        except KeyboardInterrupt:
+            done = f"{look.count(len(store.rows))} trials are in {store.path}"
+            failures.say(f"interrupted; {done}. Run it again to go on.", failures.INTERRUPTED)
         marks = {name: source.mark for name, source in sources.items()}
         every = [row for row in store.rows if marks.get(row["dataset"]) == row["source"]]  # of either arithmetic
     progress.end()

@@ -94,13 +94,13 @@ _FTRL_PROXIMAL = _mended(
 _NO_L1, _NO_L2 = {"l1": 0.0}, {"l2": 0.0}
 _SPAM_L1 = _mended(
     (_grid({"xi": _XIS, "l1": LAMBDAS}, _NO_L2), _grid({"xi": (0.1, 1.0, 10.0), "l1": _FEW}, _NO_L2)),
-    (_grid({"xi": _FINER_XIS, "l1": LAMBDAS}, _NO_L2), _grid({"xi": (2.0, 5.0), "l1": _FEW}, _NO_L2)),
+    (_grid({"xi": _FINER_XIS, "l1": LAMBDAS}, _NO_L2), _grid({"xi": (2.0, 5.0), "l1": _FEW[:3]}, _NO_L2)),
 )
 _SPAM_L2 = _mended(
     (_grid({"xi": _XIS, "l2": LAMBDAS}, _NO_L1), _grid({"xi": (0.1, 1.0, 10.0), "l2": _FEW}, _NO_L1)),
     (_grid({"xi": _FINER_XIS, "l2": LAMBDAS}, _NO_L1), _grid({"xi": (1.0, 2.0, 5.0, 7.0), "l2": _FEW}, _NO_L1)),
 )
-_SPAM_L1L2 = _same(_grid({"l1": LAMBDAS}), _grid({"l1": (1e-8, 1e-6, 1e-5, 1e-4, 1e-3)}))
+_SPAM_L1L2 = _same(_grid({"l1": LAMBDAS}), _grid({"l1": (1e-8, 1e-6, 1e-5, 1e-4)}))
 _SOLAM = _same(
     _grid({"xi": tuple(float(xi) for xi in range(1, 101, 9)), "r": RADII}),
     _grid({"xi": (1.0, 10.0, 28.0), "r": (1.0, 10.0, 100.0, 1e3)}),
