@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 if path := os.environ.get("RARESTREAM_NATIVE"):
     spec = importlib.util.spec_from_file_location("rarestream._native", path)
@@ -14,4 +14,8 @@ if path := os.environ.get("RARESTREAM_NATIVE"):
 
 # Slow machines and sanitized builds must not fail a property for being slow.
 settings.register_profile("rarestream", deadline=None, print_blob=True)
-settings.load_profile("rarestream")
+# Sanitizers look for other things than properties do, and are slow: a few examples, and no search for a smaller one.
+settings.register_profile(
+    "sanitized", settings.get_profile("rarestream"), max_examples=7, phases=set(Phase) - {Phase.shrink}
+)
+settings.load_profile("sanitized" if path else "rarestream")

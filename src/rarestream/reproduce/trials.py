@@ -102,7 +102,10 @@ class Work:
         if not sound:
             return {"points": points, "error": points[0]["error"]}
         chosen = max(sound, key=lambda number: float(points[number]["valid_auc"]))  # the first of the best
-        curve = arithmetic.curve(settings[chosen])
+        try:
+            curve = arithmetic.curve(settings[chosen])
+        except DataError as error:
+            return {"points": points, "error": f"the setting chosen did not come through again: {error}"}
         points[chosen]["seconds"] = curve["seconds"][-1]
         return {"points": points, "chosen": chosen, "curve": curve}
 
