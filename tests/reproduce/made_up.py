@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from rarestream.reproduce.methods import METHODS, OURS, TABLE2, TABLE3
@@ -65,6 +67,7 @@ def _untuned(method):
     return method in OURS or method not in METHODS
 
 
+@cache
 def rows(trials=2):
     """All methods on four of the six sets, both ratios, the lazy pair; one unit that failed."""
     found = []

@@ -37,11 +37,15 @@ def test_panels_stand_in_the_papers_order():
     assert [panel.get_title() for panel in figures.figure(3, made_up.rows(), numbers()).axes] == order
 
 
-def test_ours_are_solid_and_the_published_dashed_in_the_same_colour():
+def test_ours_are_solid_and_the_published_dashed_on_top_in_a_darker_shade():
+    from matplotlib.colors import to_rgb
+
     panel = figures.figure(8, made_up.rows(), numbers()).axes[1]
     solid, dashed = lines(panel, dashed=False), lines(panel, dashed=True)
-    assert len(solid) == len(dashed) + 1 == 8
-    assert {line.get_color() for line in solid} - {line.get_color() for line in dashed} == {figures.COLOURS["auto"]}
+    assert len(solid) == len(dashed) + 1 == 8  # with ours that the paper does not have
+    shades = {tuple(0.6 * part for part in to_rgb(line.get_color())) for line in solid}
+    assert {line.get_color() for line in dashed} < shades
+    assert min(line.get_zorder() for line in dashed) > max(line.get_zorder() for line in solid)
 
 
 def test_every_method_has_a_colour_of_its_own():

@@ -157,7 +157,7 @@ def _panel(
         if published:
             x, y = np.array(published[COLUMN[plan.x]]), np.array(published[COLUMN[plan.y]])
             kept = (y > 0) & (x > 0)
-            panel.plot(x[kept], y[kept], color=COLOURS[method], linestyle=(0, (4, 2)), linewidth=0.9, alpha=0.75)
+            panel.plot(x[kept], y[kept], color=_dark(method), linestyle=(0, (4, 2)), linewidth=0.9, zorder=3)
         result = found.fixed(name, method) if lazy else found.get(name, method, plan.ratio)
         line = line_of(result, plan.x, plan.y)
         if result is not None:
@@ -181,6 +181,13 @@ def _panel(
     if not drawn:
         what = reason if len(reason) < 40 else reason[:38] + "..."
         panel.text(0.5, 0.08, f"ours: {what}", transform=panel.transAxes, ha="center", fontsize=8, style="italic")
+
+
+def _dark(method: str) -> tuple[float, ...]:
+    """A darker shade of the method's colour: to be seen on top of a line that is the same."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(0.6 * part for part in to_rgb(COLOURS[method]))
 
 
 def _legend(page: Any, plan: Plan, found: Results, published: bool) -> None:
