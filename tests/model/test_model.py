@@ -187,3 +187,13 @@ def test_rows_learned_again_are_left_out_of_the_progressive_auc():
     assert model.progress.auc == first
     assert model.rows == 400
     assert not np.array_equal(model.coef, weights)
+
+
+def test_the_bytes_of_a_state_are_those_of_its_arrays():
+    pair = Model(DualAveraging(), n_features=100)
+    assert pair.state_bytes == 100 * 8 + 6 * 8  # z and n in float32, and the tally
+    assert Model(DualAveraging(), n_features=100, scale="max").state_bytes == pair.state_bytes + 100 * 4
+    assert Model(DualAveraging(), n_features=100, dtype="float64").state_bytes == 100 * 16 + 6 * 8
+    pair.learn(random_block(50, 100, 5, seed=1))
+    assert Model.from_bytes(pair.to_bytes("scoring")).state_bytes == 100 * 4 + 6 * 8
+    assert Model("oam", n_features=100).state_bytes > 100 * 8  # kept rows count too

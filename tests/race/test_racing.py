@@ -281,3 +281,15 @@ def test_many_settings_race_in_heats():
     alone, scores = trained(found.model.learner)
     alike(found.model, alone)
     assert found.winner.auc == pytest.approx(auc(ROWS.labels[750:], scores[750:]), abs=1e-5)
+
+
+def test_the_settings_in_the_lead_can_score_while_the_race_goes_on():
+    running = Racing(FEW)
+    running.learn(ROWS[:2500])
+    alone, _ = trained(running.leader, ROWS[:2500])
+    alike(running.model, alone)
+    before = running.model.score(ROWS)
+    running.learn(ROWS[2500:])
+    found = running.finish()
+    assert running.model is found.model
+    assert not np.array_equal(found.model.score(ROWS), before)

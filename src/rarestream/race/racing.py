@@ -193,7 +193,7 @@ class Racing:
 
     @property
     def model(self) -> Model:
-        """What the settings in the lead have learned; a copy as long as the race goes on."""
+        """What the settings in the lead have learned so far; to score with only, until the race is finished."""
         return self._race.model if self._race else self._model(self._lead)
 
     @property
