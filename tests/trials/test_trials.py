@@ -118,8 +118,7 @@ def test_an_error_of_the_work_ends_the_run_and_what_was_done_stays(tmp_path, pro
     with Store(tmp_path / "results.jsonl") as store:
         with pytest.raises(DataError, match="trial 2 is refused"):
             run(UNITS[:3], partial(refuse_from, 2), store, processes=processes)
-        done = [row["trial"] for row in store.rows]
-        assert done == sorted(done) and set(done) <= {0, 1}
+        assert {row["trial"] for row in store.rows} <= {0, 1}
         assert [row["value"] for row in run(UNITS[:3], square, store, processes=1)] == [1, 4, 9]
 
 
