@@ -156,7 +156,7 @@ def _panel(
     from matplotlib.ticker import EngFormatter
 
     lazy = plan.methods == LAZY
-    drawn, reason, data = 0, found.why_not(name, plan.ratio), ""
+    drawn, reason, data = 0, found.why_not(name), ""
     for place, method in enumerate(plan.methods):
         published = said.get(method)
         if published:
