@@ -5,7 +5,7 @@
     table3          "0.1", "0.05": set: method: mean and standard deviation of the AUC
     figure2, 5, 7, 8, 9, 10    set: method: rows, test_auc; rows count from 1
     figure3         set: method: seconds, test_auc
-    figure4, 11     set: method: test_auc, sparse_ratio, one of each to a lambda; figure 6 was printed from 11's
+    figure4, 11     set: method: test_auc, sparse_ratio, one of each to a lambda; 11 has those of figure 6
     grids           "farm-ads/ftrl_auc": means over ten trials of every setting that was tried
 
 2, 7 and 9 were read off the printed curves; the others are the authors' files.

@@ -50,13 +50,13 @@ SHOWN = (  # of each set
 )
 FORMS = {figures.ROWS: "{0,0}", figures.SECONDS: "{0.0000}", figures.AUC: "{0.0000}", figures.RATIO: "{0.000000}"}
 POINTS = 40  # of a curve, at most
-BESIDE = {  # published curves, by ratio and x
-    (None, figures.ROWS): "figure8",
-    (None, figures.SECONDS): "figure3",
-    (None, figures.AUC): "figure4",
-    (0.1, figures.ROWS): "figure5",
-    (0.05, figures.ROWS): "figure10",
-    (0.05, figures.AUC): "figure11",
+BESIDE = {  # the figure of the paper that has the same lines, by ratio and x
+    (None, figures.ROWS): 8,
+    (None, figures.SECONDS): 3,
+    (None, figures.AUC): 4,
+    (0.1, figures.ROWS): 5,
+    (0.1, figures.AUC): 6,
+    (0.05, figures.ROWS): 10,
 }
 
 
@@ -302,8 +302,9 @@ def _panels(found: Results, published: Published) -> tuple[str, dict[str, Any]]:
 
 def _said(published: Published, name: str, ratio: float | None, kind: Kind) -> Mapping[str, Any]:
     """The published lines of a plot, by method."""
-    numbers = ("figure2", "figure9") if kind.lazy else (BESIDE.get((ratio, kind.x), ""),)
-    found = (published.get(number, {}).get(name, {}) for number in numbers) if published else ()
+    beside = BESIDE.get((ratio, kind.x))
+    numbers = [2, 9] if kind.lazy else [] if beside is None else [beside]
+    found = (figures.lines_said(number, published).get(name, {}) for number in numbers)
     return {method: line for lines in found for method, line in lines.items()}
 
 

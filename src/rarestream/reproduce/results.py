@@ -149,6 +149,7 @@ class Results:
     def __init__(self, rows: Iterable[Row], mode: str | None = None) -> None:
         rows = [row for row in rows if row.get("kind") == "trial"]
         self.mode = mode or main_mode(rows)
+        self._known = {row["dataset"] for row in rows}
         units: dict[tuple[Any, ...], dict[int, Row]] = defaultdict(dict)
         for row in rows:
             if row["mode"] == self.mode:
@@ -192,9 +193,9 @@ class Results:
 
         return sorted(self.methods, key=height, reverse=True)
 
-    def why_not(self, dataset: str, ratio: float | None = None) -> str:
+    def why_not(self, dataset: str) -> str:
         """What is said of a method that has no rows."""
-        return "not run" if any(place[:2] == (dataset, ratio) for place in self._found) else "no data"
+        return "not run" if dataset in self._known else "no data"
 
 
 def _result(place: tuple[Any, ...], rows: list[Row]) -> Result:

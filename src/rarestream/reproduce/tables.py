@@ -191,7 +191,7 @@ def paired(rows: Iterable[Row], reference: str = REFERENCE, mode: str | None = N
 def _gap(found: Results, name: str, method: str, reference: str, ratio: float | None) -> Cell:
     one, other = found.get(name, method, ratio), found.get(name, reference, ratio)
     if one is None or other is None:
-        return Cell(note=found.why_not(name, ratio))
+        return Cell(note=found.why_not(name))
     gaps = results.gaps(one, other)
     average = results.mean(gaps)
     if average is None:
@@ -220,7 +220,7 @@ def _lines(
         Line(
             found.label(method),
             tuple(
-                _cell(found.get(name, method, ratio), value, said.get(name, {}).get(method), found.why_not(name, ratio))
+                _cell(found.get(name, method, ratio), value, said.get(name, {}).get(method), found.why_not(name))
                 for name in sets
             ),
         )
