@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -179,6 +180,7 @@ addEventListener("load", async () => {
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+@pytest.mark.skipif("RARESTREAM_NATIVE" in os.environ, reason="a browser does not run with the sanitizers' library")
 def test_in_a_browser_tables_sort_plots_draw_and_the_look_turns(tmp_path):
     pytest.importorskip("bokeh")
     rows = [one for one in made_up.rows() if one["dataset"] in ("farm-ads", "imdb") and one["ratio"] is None]
