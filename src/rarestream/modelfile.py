@@ -99,9 +99,9 @@ def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
         raise ModelFileError(
             f"{name}: written by format {version}; this version reads up to {FORMAT}. Upgrade rarestream."
         )
-    spelled = _json(header) == metadata[KEY]  # 0E0 for 0.0 is the same number, but not what was written
+    written = _as_written(header, metadata[KEY])
     checksum = header.pop("checksum", None)
-    if not spelled or checksum != _checksum(header, arrays):
+    if not written or checksum != _checksum(header, arrays):
         raise ModelFileError(f"{name}: the checksum does not match; the file is damaged. Use another copy.")
     return header, arrays
 
@@ -137,6 +137,14 @@ def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         digest.update(f"\n{name} {array.dtype.str} {list(array.shape)}\n".encode())
         digest.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
     return digest.hexdigest()
+
+
+def _as_written(header: Header, text: str) -> bool:
+    """0E0 for 0.0 is the same number, but not what was written; 9e999 is a float no file of ours holds."""
+    try:
+        return _json(header) == text
+    except ValueError:
+        return False
 
 
 def _json(value: Any) -> str:

@@ -88,11 +88,15 @@ def test_a_file_with_any_byte_changed_is_refused(data):
         Model.from_bytes(bytes(whole))
 
 
-def test_a_number_spelled_otherwise_is_refused():
+@pytest.mark.parametrize("other", [b"0E0", b"9E999", b"NaN", b"Infinity", b"-Infinity"])
+def test_a_number_spelled_otherwise_is_refused(other):
     whole = trained().to_bytes()
-    assert whole.count(b'l1\\":0.0') == 1
-    with pytest.raises(ModelFileError, match="damaged"):
-        Model.from_bytes(whole.replace(b'l1\\":0.0', b'l1\\":0E0'))
+    size = int.from_bytes(whole[:8], "little")
+    header = whole[8 : 8 + size]
+    assert header.count(b'l1\\":0.0') == 1
+    header = header.replace(b'l1\\":0.0', b'l1\\":' + other)
+    with pytest.raises(ModelFileError, match="the checksum does not match"):
+        Model.from_bytes(struct.pack("<Q", len(header)) + header + whole[8 + size :])
 
 
 @given(st.binary(max_size=300))
