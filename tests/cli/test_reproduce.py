@@ -103,3 +103,23 @@ def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
     assert process.returncode == 130
     assert f"trials are in {out}/results.jsonl. Run it again to go on." in rest
     assert "Traceback" not in rest
+
+
+def test_a_report_of_what_is_done_runs_nothing(small, tmp_path):
+    out = tmp_path / "out"
+    words = ("--data-dir", small, "--out", out)
+    done = run("reproduce", "report", *words)
+    assert done.exit_code == 1
+    assert "results.jsonl: there are no trials" in done.stderr and "rarestream reproduce table2" in done.stderr
+    assert not out.exists()
+    some = ("--quick", "--jobs", 1, "--trials", 1, "--datasets", "imdb", "--methods", "ftrl_auc,auto")
+    assert run("reproduce", "table2", *words, *some).exit_code == 0
+    before = (out / "results.jsonl").read_bytes()
+    done = run("reproduce", "report", *words)
+    assert done.exit_code == 0, done.stderr
+    assert (out / "results.jsonl").read_bytes() == before
+    for name in ("table1.csv", "table2.tex", "table3.md", "figure8.png", "figure11.svg", "report.md", "report.html"):
+        assert (out / name).stat().st_size
+    story = (out / "report.md").read_text("utf-8")
+    assert "There are 2 trials on imdb" in story
+    assert "not run" in story and "no data" in story  # those that were not asked for, those that are not there

@@ -67,6 +67,11 @@ def _untuned(method):
     return method in OURS or method not in METHODS
 
 
+def missing(dataset):
+    """That a data set was looked for in vain."""
+    return {"kind": "missing", "dataset": dataset}
+
+
 @cache
 def rows(trials=2):
     """All methods on four of the six sets, both ratios, the lazy pair; one unit that failed."""

@@ -13,7 +13,7 @@ from rarestream.reproduce import tables
 from rarestream.reproduce.paper import numbers
 from rarestream.reproduce.results import Results
 from tests.reproduce import made_up
-from tests.reproduce.made_up import row
+from tests.reproduce.made_up import missing, row
 
 
 def cell(table, section, line, column):
@@ -32,18 +32,19 @@ def test_a_cell_is_the_mean_of_the_chosen_points_beside_the_paper():
 
 
 def test_a_missing_number_says_why():
-    rows = [row(auc=0.9), row(method="solam", error="one class among the test rows")]
+    rows = [row(auc=0.9), row(method="solam", error="one class among the test rows"), missing("real-sim")]
     table = tables.table2(rows, numbers())
     assert cell(table, "AUC", "SOLAM", "farm-ads").note == "failed: one class among the test rows"
     assert cell(table, "AUC", "SPAUC", "farm-ads").note == "not run"
     assert cell(table, "AUC", "SPAUC", "real-sim").note == "no data"
+    assert cell(table, "AUC", "SPAUC", "imdb").note == "not run"
     for part, names, found in table.cells():
         assert found.ours is not None or found.note, (part.name, names)
 
 
 def test_rows_that_are_not_the_papers_are_marked():
     table = tables.table2([row("rcv1b")], numbers())
-    assert cell(table, "AUC", "FTRL-AUC", "rcv1b").note == "subset"
+    assert cell(table, "AUC", "FTRL-AUC", "rcv1b").data == "subset"
     assert "[1] subset" in tables.terminal(table)
 
 
@@ -95,6 +96,27 @@ def test_table1_sets_what_was_found_beside_the_paper():
     assert cell(table, "Rows and features", "farm-ads", "d").difference == 1
     assert cell(table, "Rows and features", "farm-ads", "the rows").note == "exact: the paper's rows"
     assert cell(table, "Rows and features", "avazu", "n").note == "no data"
+    table = tables.table1({"farm-ads": shape}, numbers(), missing=["imdb"])
+    assert cell(table, "Rows and features", "imdb", "n").note == "no data"
+    assert cell(table, "Rows and features", "avazu", "n").note == "left out"
+
+
+def test_cells_for_which_less_was_done_say_so():
+    rows = [row(trial=trial, grid="full") for trial in range(3)]
+    rows += [row(method="spauc", trial=trial, grid="quick") for trial in range(3)]
+    rows += [row(method="solam", grid="full"), row(method="fsauc", grid="quick")]
+    rows += [row(method="auto", trial=trial, grid="none") for trial in range(2)]
+    table = tables.table2(rows, numbers())
+    names = {
+        "FTRL-AUC": "",
+        "SPAUC": "thin grid",
+        "SOLAM": "1 trial",
+        "FSAUC": "thin grid, 1 trial",
+        "auto": "2 trials",
+    }
+    assert {name: cell(table, "AUC", name, "farm-ads").remark for name in names} == names
+    thin = tables.table2([row(grid="quick"), row(method="auto", grid="none")], numbers())
+    assert cell(thin, "AUC", "FTRL-AUC", "farm-ads").remark == ""
 
 
 def test_paired_differences_are_over_shared_trials():
@@ -158,4 +180,4 @@ def test_a_model_cut_to_the_published_size_stands_beside_the_papers():
     assert line.name == "auto, pruned"
     found = cell(table, "AUC at the published size", "auto, pruned", "farm-ads")
     assert (found.ours, found.published, found.trials) == (pytest.approx(0.95), 0.9429, 2)
-    assert cell(table, "AUC at the published size", "auto, pruned", "imdb").note == "no data"
+    assert cell(table, "AUC at the published size", "auto, pruned", "imdb").note == "not run"

@@ -19,6 +19,7 @@ from rarestream.cli.prune import prune
 from rarestream.cli.race import race
 from rarestream.cli.reproduce import NAMES as EXPERIMENTS
 from rarestream.cli.reproduce import command as experiment
+from rarestream.cli.reproduce import report
 from rarestream.cli.train import train
 
 EPILOG = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."
@@ -75,5 +76,6 @@ for _command in (train, race, compare, predict, evaluate, prune, inspect, demo):
     app.command(context_settings=HELP)(_guarded(_command))
 for _name in EXPERIMENTS:
     reproduce.command(_name, context_settings=HELP)(_guarded(experiment(_name)))
+reproduce.command(context_settings=HELP)(_guarded(report))
 reproduce.command(context_settings=HELP)(_guarded(farm_ads))
 app.add_typer(reproduce)

@@ -80,7 +80,9 @@ def command(name: str) -> Callable[..., None]:
         )
         stream = rows or (QUICK_STREAM if quick else STREAM)
         names = ALL if name == "all" else [name]
-        _run(names, plan, data_dir, out, stream, jobs, json, report=name == "all")
+        sources, missing = _sources(names, plan, data_dir, stream)
+        every, asked = _carried_out(names, plan, sources, out, jobs)
+        _show_all(names, sources, missing, out, asked, every if name == "all" else [], json)
 
     run.__name__ = name
     run.__doc__ = f"""{NAMES[name]}
@@ -91,22 +93,38 @@ def command(name: str) -> Callable[..., None]:
     return run
 
 
-def _run(
-    names: Sequence[str],
-    plan: Plan,
-    data_dir: Path,
-    out: Path,
-    stream: int,
-    jobs: int | None,
-    json: bool,
-    report: bool,
+def report(
+    data_dir: DataDir = Path("data"), out: Out = Path("reproduction"), as_published: AsPublished = False
 ) -> None:
-    from rarestream.errors import MissingExtraError
-    from rarestream.reproduce import output
+    """Tables, figures and report of the trials that are done; nothing is run.
+
+    Of a run that is not at its end, or of several that went into the same FOLDER.
+    """
+    from rarestream.reproduce.datasets import streamed
+    from rarestream.reproduce.experiments import ALL, Plan
+    from rarestream.reproduce.methods import CORRECTED, PUBLISHED
+    from rarestream.trials import read_rows
+
+    path = out / "results.jsonl"
+    if not path.exists():
+        failures.say(
+            f"{path}: there are no trials. Run some first: rarestream reproduce table2 --out {out}", failures.FAILED
+        )
+    plan = Plan(PUBLISHED if as_published else CORRECTED, quick=False)
+    every = read_rows(path)
+    stream = next((long for row in reversed(every) if (long := streamed(row["source"]))), STREAM)
+    sources, missing = _sources(ALL, plan, data_dir, stream)
+    rows = [row for row in _current(every, sources) if row["mode"] == plan.mode]
+    _show_all(ALL, sources, missing, out, rows, _current(every, sources), json=False)
+
+
+def _carried_out(
+    names: Sequence[str], plan: Plan, sources: dict[str, Source], out: Path, jobs: int | None
+) -> tuple[list[Row], list[Row]]:
+    """All rows of the sources, of either arithmetic, and those of the experiments."""
     from rarestream.reproduce.experiments import carry_out, units_of
     from rarestream.trials import Store
 
-    sources = _sources(names, plan, data_dir, stream)
     units = units_of(names, plan, sources)
     out.mkdir(parents=True, exist_ok=True)
     progress = _Progress()
@@ -118,15 +136,39 @@ def _run(
         except KeyboardInterrupt:
             done = f"{look.count(len(store.rows))} trials are in {store.path}"
             failures.say(f"interrupted; {done}. Run it again to go on.", failures.INTERRUPTED)
-        marks = {name: source.mark for name, source in sources.items()}
-        every = [row for row in store.rows if marks.get(row["dataset"]) == row["source"]]  # of either arithmetic
+        every = _current(store.rows, sources)
     progress.end()
+    return every, rows
+
+
+def _current(rows: Sequence[Row], sources: dict[str, Source]) -> list[Row]:
+    """Those of the data as it is now."""
+    marks = {name: source.mark for name, source in sources.items()}
+    return [row for row in rows if marks.get(row["dataset"]) == row["source"]]
+
+
+def _show_all(
+    names: Sequence[str],
+    sources: dict[str, Source],
+    missing: Sequence[str],
+    out: Path,
+    rows: list[Row],
+    every: list[Row],
+    json: bool,
+) -> None:
+    """Tables and figures of some rows; a report of others, if there are any."""
+    from rarestream.errors import MissingExtraError
+    from rarestream.reproduce import output
+    from rarestream.reproduce.results import MISSING
+
+    absent: list[Row] = [{"kind": MISSING, "dataset": name} for name in missing]
     shapes = _shapes(sources) if "table1" in names else {}
-    tables = output.tables_of(names, rows, shapes)
+    tables = output.tables_of(names, rows + absent, shapes)
     written = output.write_tables(out, tables)
-    steps: list[Callable[[], list[Path]]] = [lambda: output.write_figures(out, names, rows)]
-    if report:
-        steps += [lambda: output.write_story(out, every, shapes), lambda: output.write_page(out, every, shapes)]
+    steps: list[Callable[[], list[Path]]] = [lambda: output.write_figures(out, names, rows + absent)]
+    if every:
+        steps.append(lambda: output.write_story(out, every + absent, shapes))
+        steps.append(lambda: output.write_page(out, every + absent, shapes))
     for step in steps:
         try:
             written += step()
@@ -141,8 +183,8 @@ def _run(
     _show(tables, written)
 
 
-def _sources(names: Sequence[str], plan: Plan, folder: Path, stream: int) -> dict[str, Source]:
-    """Where the data sets of the experiments are; those that are missing are said."""
+def _sources(names: Sequence[str], plan: Plan, folder: Path, stream: int) -> tuple[dict[str, Source], list[str]]:
+    """Where the data sets of the experiments are, and which are missing: that is said."""
     from rarestream.reproduce import datasets
     from rarestream.reproduce.experiments import EXPERIMENTS
 
@@ -161,7 +203,7 @@ def _sources(names: Sequence[str], plan: Plan, folder: Path, stream: int) -> dic
         failures.say(
             f"{folder}: has none of the data sets. Name the folder that has them: --data-dir DIR", failures.FAILED
         )
-    return found
+    return found, missing
 
 
 def _shapes(sources: dict[str, Source]) -> dict[str, dict[str, Any]]:

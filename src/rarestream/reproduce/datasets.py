@@ -88,7 +88,12 @@ def sources(folder: Path, names: Iterable[str]) -> dict[str, Source]:
 
 def stream(rows: int) -> Source:
     """A stream of click events in place of avazu."""
-    return Source(AVAZU, AVAZU, Path(), f"generated-{rows}", rows)
+    return Source(AVAZU, AVAZU, Path(), f"{GENERATED}-{rows}", rows)
+
+
+def streamed(mark: str) -> int:
+    """How many rows the stream of that mark has; 0: it is no stream."""
+    return int(mark.removeprefix(f"{GENERATED}-")) if mark.startswith(f"{GENERATED}-") else 0
 
 
 def places(folder: Path, names: Iterable[str]) -> list[str]:

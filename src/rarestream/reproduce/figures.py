@@ -222,12 +222,17 @@ def _page(wide: int, high: int) -> tuple[Any, list[Any]]:
     return page, list(panels.flat)
 
 
-def _toy() -> Any:
-    """A line as classifier, and the ROC curve of the scores it gives. The points are ours: those of the paper's figure
-    had 15 positive labels for 14 positive points (B11), so that its AUC is of a mislabelled set."""
+def toy() -> tuple[Any, Any]:
+    """The points of figure 1 and their labels. They are ours: the paper's had 15 positive labels for 14 positive points
+    (B11), so that its AUC is of a mislabelled set."""
     generator = np.random.default_rng(3)
     labels = np.repeat(np.array([1, -1], np.int8), 14)
-    points = generator.normal([(-0.45, 0.45)] * 14 + [(0.45, -0.45)] * 14, 0.7)
+    return generator.normal([(-0.45, 0.45)] * 14 + [(0.45, -0.45)] * 14, 0.7), labels
+
+
+def _toy() -> Any:
+    """A line as classifier, and the ROC curve of the scores it gives."""
+    points, labels = toy()
     scores = points @ (-1.0, 1.0)
     page, (plane, curve) = _page(2, 1)
     reach = float(np.abs(points).max()) * 1.1

@@ -9,6 +9,7 @@ from typing import Any
 from rarestream.reproduce import figures, report, tables
 from rarestream.reproduce.experiments import EXPERIMENTS
 from rarestream.reproduce.paper import numbers
+from rarestream.reproduce.results import MISSING
 from rarestream.reproduce.tables import Table
 from rarestream.trials import Row
 
@@ -21,7 +22,8 @@ def tables_of(names: Sequence[str], rows: Sequence[Row], shapes: Mapping[str, Ma
     found = {}
     for number in sorted({number for name in names for number in EXPERIMENTS[name].tables}):
         if number == 1:
-            found["table1"] = tables.table1(shapes, numbers())
+            missing = {row["dataset"] for row in rows if row["kind"] == MISSING}
+            found["table1"] = tables.table1(shapes, numbers(), missing)
         elif number == 2:
             found["table2"] = tables.table2(rows, numbers())
         else:

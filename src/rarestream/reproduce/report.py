@@ -21,7 +21,7 @@ from rarestream import __version__
 from rarestream.errors import MissingExtraError
 from rarestream.reproduce import figures, story, tables
 from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED
-from rarestream.reproduce.results import Floats, Results, Row
+from rarestream.reproduce.results import MISSING, Floats, Results, Row
 from rarestream.reproduce.tables import Cell, Published, Section, Table
 
 PAPER = "Online AUC Optimization for Sparse High-Dimensional Datasets (Zhou, Ying, Skiena, ICDM 2020)"
@@ -73,10 +73,11 @@ def environment() -> dict[str, str]:
 
 def all_tables(rows: Sequence[Row], published: Published, found: Mapping[str, Any] | None = None) -> list[Table]:
     """The tables that there are rows for; `found` are the data sets, for Table I."""
-    modes = [mode for mode in (CORRECTED, PUBLISHED) if any(row["mode"] == mode for row in rows)]
+    modes = [mode for mode in (CORRECTED, PUBLISHED) if any(row.get("mode") == mode for row in rows)]
     if not published:
         return [tables.standing(rows), *(tables.paired(rows, leader) for leader in Results(rows).ranked()[:1])]
-    out = [tables.table1(found, published)] if found else []
+    missing = {row["dataset"] for row in rows if row.get("kind") == MISSING}
+    out = [tables.table1(found, published, missing)] if found else []
     for mode in modes or [CORRECTED]:
         out += [tables.table2(rows, published, mode), tables.table3(rows, published, mode)]
     return [*out, tables.at_published_size(rows, published), tables.paired(rows)]
@@ -112,7 +113,7 @@ def markdown(
     out += ["## The slips of the published program", "", f"Tests are in `{story.ERRATA_TESTS}`.", ""]
     out += [_row(["", "where", "what it does", "what comes of it", "test"]), "|---|---|---|---|---|"]
     for slip in story.ERRATA:
-        out.append(_row([*slip[:-1], f"`{slip.test}`" if slip.test.startswith("test_") else slip.test]))
+        out.append(_row([*slip[:-1], f"`{slip.test}`"]))
     notes = [f"- {method.label}: {method.note}." for method in METHODS.values() if method.note]
     out += ["", "## Where a corrected grid is not the paper's", "", *notes]
     if environment:
@@ -237,7 +238,7 @@ def _cell(cell: Cell, form: str, best: bool) -> str:
         wordy = " class=words" if len(cell.note) > 16 else ""
         return f"<td{wordy}>{escape(cell.note)}{_small(below)}</td>"
     text = f"<span{' class=best' if best else ''}>{tables.number(cell.ours, form)}</span>"
-    return f'<td data-value="{cell.ours!r}">{text}{_small([*below, *([cell.note] if cell.note else [])])}</td>'
+    return f'<td data-value="{cell.ours!r}">{text}{_small([*below, *([cell.remark] if cell.remark else [])])}</td>'
 
 
 def _small(texts: Iterable[str]) -> str:

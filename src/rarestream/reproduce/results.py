@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rarestream.reproduce.methods import CORRECTED, FULL, METHODS, NONE, OURS, PUBLISHED, QUICK
 
 Row = dict[str, Any]
+MISSING = "missing"  # the kind of a row, never in a file, that says of a data set that it was looked for in vain
 Floats = NDArray[np.float64]
 
 
@@ -117,12 +118,26 @@ def auc(row: Row) -> float:
     return float(chosen(row)["test_auc"])
 
 
+def nonzeros(row: Row) -> float:
+    return float(chosen(row)["nonzeros"])
+
+
 def sparse_ratio(row: Row) -> float:
-    return float(chosen(row)["nonzeros"] / row["n_features"])
+    return nonzeros(row) / float(row["n_features"])
 
 
 def seconds(row: Row) -> float:
     return float(chosen(row)["seconds"])
+
+
+def microseconds(row: Row) -> float:
+    """To learn a row."""
+    return 1e6 * seconds(row) / float(row["n_train"])
+
+
+def kilobytes(row: Row) -> float:
+    """Held once all is learned."""
+    return float(row["state_bytes"]) / 1000
 
 
 def mean(values: Sequence[float]) -> Mean | None:
@@ -147,9 +162,10 @@ class Results:
     """The rows of one arithmetic, by data set, ratio and method."""
 
     def __init__(self, rows: Iterable[Row], mode: str | None = None) -> None:
-        rows = [row for row in rows if row.get("kind") == "trial"]
+        every = list(rows)
+        rows = [row for row in every if row.get("kind") == "trial"]
         self.mode = mode or main_mode(rows)
-        self._known = {row["dataset"] for row in rows}
+        self._missing = {row["dataset"] for row in every if row.get("kind") == MISSING}
         units: dict[tuple[Any, ...], dict[int, Row]] = defaultdict(dict)
         for row in rows:
             if row["mode"] == self.mode:
@@ -195,7 +211,15 @@ class Results:
 
     def why_not(self, dataset: str) -> str:
         """What is said of a method that has no rows."""
-        return "not run" if dataset in self._known else "no data"
+        return "no data" if dataset in self._missing else "not run"
+
+    def less(self, result: Result) -> str:
+        """How much less was done for it than for others of these rows, where it was."""
+        most = max(len(one.trials) for one in self.all())
+        thin = result.grid == QUICK and any(one.grid == FULL for one in self.all())
+        done = len(result.trials) + len(result.failures)
+        few = f"{done} trial{'s' * (done > 1)}" if done < most else ""
+        return ", ".join(filter(None, ("thin grid" if thin else "", few)))
 
 
 def _result(place: tuple[Any, ...], rows: list[Row]) -> Result:

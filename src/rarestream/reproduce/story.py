@@ -27,7 +27,7 @@ class Slip(NamedTuple):
     where: str
     what: str
     effect: str
-    test: str  # its name, or why there is none
+    test: str
 
 
 ERRATA = (
@@ -99,21 +99,21 @@ ERRATA = (
         "a third FTRL-AUC, half lazy",
         "divides by a counter that is zero",
         "no number; the paper does not use it",
-        "none: it is not built here",
+        "test_b10_a_class_that_has_not_come_has_no_mean",
     ),
     Slip(
         "B11",
         "Figure 1",
         "15 positive labels for 14 positive points",
-        "its AUC is of a mislabelled set",
-        "none: its points are not at hand, figure 1 here has points of its own",
+        "its AUC is of a mislabelled set; figure 1 here has points of its own",
+        "test_b11_a_label_too_many_is_the_auc_of_another_set",
     ),
     Slip(
         "B12",
         "imbalanced runs",
         "the ratio is a constant of the program, edited by hand",
-        "the authors' figures 6 and 11 have the same contents, those of 0.1: farm-ads run again has these points",
-        "none: figure 11 here stands without published points",
+        "the authors' figures 6 and 11 have the same contents, those of 0.1; figure 11 here has no published points",
+        "test_b12_the_points_of_figure_11_are_of_the_other_ratio",
     ),
 )
 
@@ -160,16 +160,16 @@ def _confirmed(rows: Sequence[Row], published: Published) -> Iterator[Said]:
             if not cells:
                 yield Said(f"{name}, {section.name}: no rows with the authors' arithmetic, so nothing to say.")
                 continue
-            exact = [one for one in cells if not one[2].note]
+            exact = [one for one in cells if not one[2].remark]
             digit = 10.0 ** -int(section.form[1])  # the last that is printed
             same = sum(abs(cell.difference or 0.0) < 0.51 * digit for _, _, cell in exact)
             off = [
                 f"{method} on {column} ({cell.difference:+.4f})" for method, column, cell in exact if not _near(cell)
             ]
             others = [
-                f"{method} on {column} ({cell.note}, {cell.difference:+.4f})"
+                f"{method} on {column} ({cell.data}, {cell.difference:+.4f})"
                 for method, column, cell in cells
-                if cell.note
+                if cell.data
             ]
             more = [f"Not: {', '.join(off)}."] if off else []
             more += [f"On rows that are not quite the paper's: {', '.join(others)}."] if others else []
@@ -286,7 +286,7 @@ def _small(rows: Sequence[Row], published: Published) -> Iterator[Said]:
         cells = {name: cell for name, cell in zip(SETS, line.cells, strict=True) if cell.difference is not None}
         above = sum((cell.difference or 0.0) > 0 for cell in cells.values())
         told = [
-            f"{name} {cell.ours:.4f} against {cell.published:.4f}" + (f" ({cell.note})" if cell.note else "")
+            f"{name} {cell.ours:.4f} against {cell.published:.4f}" + (f" ({cell.remark})" if cell.remark else "")
             for name, cell in cells.items()
         ]
         words = f"{line.name}, as small as the published FTRL-AUC, is above it on {above} of {len(cells)}."

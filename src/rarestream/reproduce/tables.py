@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv as comma
 import io
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +31,17 @@ class Cell:
     error: float | None = None  # standard error of ours
     trials: int = 0
     published: float | None = None
+    data: str = ""  # how near the rows are to the paper's, if they are not these
     note: str = ""  # why there is no number, or what to know of it
     signed: bool = False  # ours is itself a difference
 
     @property
     def difference(self) -> float | None:
         return None if self.ours is None or self.published is None else self.ours - self.published
+
+    @property
+    def remark(self) -> str:
+        return ", ".join(filter(None, (self.data, self.note)))
 
 
 @dataclass(frozen=True)
@@ -73,22 +78,28 @@ class Table:
                     yield section, (line.name, column), cell
 
 
-def table1(found: Mapping[str, Mapping[str, Any]], published: Published) -> Table:
-    """The data sets: those found, as `DataSet.shape` has them, beside those of the paper."""
+def table1(
+    found: Mapping[str, Mapping[str, Any]], published: Published, missing: Collection[str] | None = None
+) -> Table:
+    """The data sets: those found, as `DataSet.shape` has them, beside those of the paper.
+
+    missing  those looked for in vain; None: all that were not found
+    """
     said = published["table1"] if published else {}
     fields = {"n": "n", "n_pos": "n+", "n_neg": "n-", "d": "d", "k": "k"}
     lines = []
     for name in [*said, *(name for name in found if name not in said)]:
         shape = found.get(name)
+        absent = "no data" if missing is None or name in missing else "left out"
         cells = [
             Cell(
                 ours=None if shape is None else round(float(shape[field])),
                 published=said.get(name, {}).get(field),
-                note="no data" if shape is None else "",
+                note=absent if shape is None else "",
             )
             for field in fields
         ]
-        what = Cell(note="no data" if shape is None else ": ".join(filter(None, (shape["data"], shape.get("note")))))
+        what = Cell(note=absent if shape is None else ": ".join(filter(None, (shape["data"], shape.get("note")))))
         lines.append(Line(name, (*cells, what)))
     note = "n rows, n+ of them positive and n- negative, d features, k non-zeros a row."
     section = Section("Rows and features", ",.0f", tuple(lines))
@@ -139,8 +150,7 @@ def at_published_size(rows: Iterable[Row], published: Published) -> Table:
             if result is None or average is None:
                 cells.append(Cell(published=theirs, note=found.why_not(name)))
             else:
-                note = "" if result.data in ("exact", "own") else result.data
-                cells.append(Cell(average.value, average.error, average.trials, theirs, note))
+                cells.append(Cell(*average, theirs, _data(result), found.less(result)))
         if any(cell.ours is not None for cell in cells):
             lines.append(Line(f"{found.label(method)}, {words}", tuple(cells)))
     note = "Beside the AUC of the paper's FTRL-AUC, which has that many weights. ± is the standard error of the mean."
@@ -154,14 +164,16 @@ def _at_size(row: Row) -> Mapping[str, float]:
 
 
 def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
-    """AUC, sparse ratio and seconds of every method, the best first, on the sets of the rows; without the paper."""
+    """AUC, non-zeros, time and memory of every method, the best first, on the sets of the rows; without the paper."""
     found = Results(rows, mode)
-    sections = []
     parts: list[tuple[str, str, Callable[[Row], float]]] = [
         ("AUC", ".4f", results.auc),
-        ("Sparse ratio", ".4g", results.sparse_ratio),
-        ("Seconds", ".3g", results.seconds),
+        ("Non-zeros", ",.0f", results.nonzeros),
+        ("Microseconds to learn a row", ".3g", results.microseconds),
     ]
+    if all("state_bytes" in row for one in found.all() for row in one.trials):
+        parts.append(("Memory, kB", ",.4g", results.kilobytes))
+    sections = []
     for ratio in found.ratios:
         for name, form, value in parts:
             lines = _lines(found, found.ranked(), found.datasets, ratio, {}, value)
@@ -220,7 +232,7 @@ def _lines(
         Line(
             found.label(method),
             tuple(
-                _cell(found.get(name, method, ratio), value, said.get(name, {}).get(method), found.why_not(name))
+                _cell(found, found.get(name, method, ratio), value, said.get(name, {}).get(method), name)
                 for name in sets
             ),
         )
@@ -228,15 +240,21 @@ def _lines(
     )
 
 
-def _cell(result: Result | None, value: Callable[[Row], float], said: Sequence[float] | None, why_not: str) -> Cell:
+def _cell(
+    found: Results, result: Result | None, value: Callable[[Row], float], said: Sequence[float] | None, name: str
+) -> Cell:
     published = None if said is None else said[0]
     average = result.mean(value) if result else None
     if result is None or average is None:
-        return Cell(published=published, note=result.why_not if result else why_not)
-    notes = [] if result.data in ("exact", "own") else [result.data]
+        return Cell(published=published, note=result.why_not if result else found.why_not(name))
+    notes = [found.less(result)]
     if result.failures:
         notes.append(f"{len(result.failures)} of {len(result.failures) + average.trials} trials failed")
-    return Cell(average.value, average.error, average.trials, published, ", ".join(notes))
+    return Cell(*average, published, _data(result), ", ".join(filter(None, notes)))
+
+
+def _data(result: Result) -> str:
+    return "" if result.data in ("exact", "own") else result.data
 
 
 def _note(found: Results) -> str:
@@ -289,9 +307,9 @@ def _ours(cell: Cell, form: str, marks: dict[str, str]) -> str:
     if cell.ours is None:
         return cell.note if len(cell.note) <= 16 else "see " + _mark(cell.note, marks)
     text = number(cell.ours, form) + _error(cell, form)
-    if not cell.note:
+    if not cell.remark:
         return text
-    return f"{text} ({cell.note})" if cell.signed else f"{text} {_mark(cell.note, marks)}"
+    return f"{text} ({cell.remark})" if cell.signed else f"{text} {_mark(cell.remark, marks)}"
 
 
 def _mark(note: str, marks: dict[str, str]) -> str:
@@ -317,7 +335,7 @@ def csv(table: Table) -> str:
     writer.writerow(heading)
     for section, names, cell in table.cells():
         values = [cell.ours, cell.error, cell.trials or None, cell.published, cell.difference]
-        writer.writerow([section.name, *names, *("" if one is None else repr(one) for one in values), cell.note])
+        writer.writerow([section.name, *names, *("" if one is None else repr(one) for one in values), cell.remark])
     return out.getvalue()
 
 
@@ -339,7 +357,7 @@ def _inline(cell: Cell, form: str) -> str:
     if cell.difference is not None:
         said.append(number(cell.difference, _signed(form)))
     text = number(cell.ours, form) + _error(cell, form) + (f" ({', '.join(said)})" if said else "")
-    return f"{text}; {cell.note}" if cell.note else text
+    return f"{text}; {cell.remark}" if cell.remark else text
 
 
 def _piped(texts: Sequence[str]) -> str:
