@@ -112,7 +112,7 @@ def report(
         )
     plan = Plan(PUBLISHED if as_published else CORRECTED, quick=False)
     every = read_rows(path)
-    stream = next((long for row in reversed(every) if (long := streamed(row["source"]))), STREAM)
+    stream = next((long for row in reversed(every) if (long := streamed(row["source"]))), 0)
     sources, missing = _sources(ALL, plan, data_dir, stream)
     rows = [row for row in _current(every, sources) if row["mode"] == plan.mode]
     _show_all(ALL, sources, missing, out, rows, _current(every, sources), json=False)
@@ -184,14 +184,15 @@ def _show_all(
 
 
 def _sources(names: Sequence[str], plan: Plan, folder: Path, stream: int) -> tuple[dict[str, Source], list[str]]:
-    """Where the data sets of the experiments are, and which are missing: that is said."""
+    """Where the data sets of the experiments are, and which are missing: that is said. In place of avazu comes a stream
+    of so many rows, if any."""
     from rarestream.reproduce import datasets
     from rarestream.reproduce.experiments import EXPERIMENTS
 
     wanted = plan.wanted(list(dict.fromkeys(name for one in names for name in EXPERIMENTS[one].names)))
     found = datasets.sources(folder, wanted)
     ink = look.stderr()
-    if datasets.AVAZU in wanted and datasets.AVAZU not in found:
+    if stream and datasets.AVAZU in wanted and datasets.AVAZU not in found:
         found[datasets.AVAZU] = datasets.stream(stream)
         ink.line(f"avazu is not in {folder}; in place of it: a generated stream of {look.count(stream)} rows.")
     missing = [name for name in wanted if name not in found]
