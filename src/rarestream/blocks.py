@@ -8,7 +8,7 @@ and not negative. Everything below trusts that and checks nothing again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -107,6 +107,19 @@ class Block:
             None if self.importances is None else self.importances[rows],
             None if self.tags is None else self.tags[rows],
         )
+
+    def balanced(self) -> Block:
+        """The rows with importances by which both classes weigh alike, and all together as much as before."""
+        if self.labels is None:
+            raise DataError("rows without labels have no classes to balance.")
+        weights = np.ones(len(self)) if self.importances is None else self.importances.copy()
+        total = weights.sum()
+        for name, mine in (("positive", self.labels > 0), ("negative", self.labels <= 0)):
+            share = weights[mine].sum()
+            if share == 0:
+                raise DataError(f"no {name} row weighs anything: there are not two classes to balance.")
+            weights[mine] *= total / (2 * share)
+        return replace(self, importances=weights)
 
     def to_csr(self, n_features: int | None = None) -> Any:
         """The rows as a scipy.sparse.csr_array, with 32-bit indices where they fit, which some solvers insist on."""

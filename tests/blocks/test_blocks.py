@@ -123,3 +123,23 @@ def test_take_gives_the_rows_asked_for(block, random):
 def test_blocks_with_and_without_labels_do_not_join():
     with pytest.raises(DataError, match="1 of 2 blocks have labels"):
         concatenate([Block.of(np.eye(2)), Block.of(np.eye(2), [1, -1])])
+
+
+@pytest.mark.parametrize("importances", [None, np.arange(1.0, 6.0)])
+def test_classes_weigh_alike_when_balanced(importances):
+    rows = Block.of(np.eye(5), [1, -1, -1, 1, -1], importances=importances)
+    weights, positive = rows.balanced().importances, rows.labels > 0
+    before = np.ones(5) if importances is None else importances
+    assert weights[positive].sum() == pytest.approx(weights[~positive].sum())
+    assert weights.sum() == pytest.approx(before.sum())
+    assert np.ptp(weights[positive] / before[positive]) == pytest.approx(0)
+    assert (rows.importances is None) == (importances is None)
+
+
+def test_what_has_not_two_classes_is_not_balanced():
+    with pytest.raises(DataError, match="without labels"):
+        Block.of(np.eye(2)).balanced()
+    with pytest.raises(DataError, match="no negative row"):
+        Block.of(np.eye(2), [1, 1]).balanced()
+    with pytest.raises(DataError, match="no positive row"):
+        Block.of(np.eye(2), [1, -1], importances=[0, 1]).balanced()

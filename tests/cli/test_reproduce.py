@@ -96,7 +96,7 @@ def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
     with started("reproduce", "table2", "--quick", "--data-dir", small, "--out", out) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if line.startswith("3 of 44"):
+            if line.startswith("3 of 48"):
                 process.send_signal(signal.SIGINT)
                 break
         rest = process.stderr.read()

@@ -8,7 +8,7 @@ import pytest
 from rarestream import Model, auc, make_learner
 from rarestream.blocks import Block
 from rarestream.compare import METHODS
-from rarestream.compare.methods import Size, balanced, spread
+from rarestream.compare.methods import Size, spread
 from rarestream.compare.work import Parts, done, got, put, scaled, split
 from rarestream.learners import learner_names
 
@@ -56,18 +56,6 @@ def test_in_order_the_first_rows_are_learned_and_the_last_tested():
     assert [*train] == [*range(8)] and [*valid] == [8, 9] and [*test] == [10, 11]
 
 
-def test_classes_weigh_alike_when_balanced(block):
-    heavy = dataclasses.replace(block, importances=np.arange(1.0, len(block) + 1))
-    for rows in (block, heavy):
-        weights = balanced(rows).importances
-        positive = rows.labels > 0
-        before = np.ones(len(rows)) if rows.importances is None else rows.importances
-        assert weights[positive].sum() == pytest.approx(weights[~positive].sum())
-        assert weights.sum() == pytest.approx(before.sum())
-        assert np.ptp(weights[positive] / before[positive]) == pytest.approx(0)
-    assert block.importances is None
-
-
 def test_rows_come_to_outsiders_as_a_model_scales_them(parts):
     rows = parts.train[:50]
     for scale in ("unit", "max", "none"):
@@ -100,7 +88,7 @@ def test_the_setting_with_the_largest_validation_auc_is_chosen_and_learned_alone
     assert best["nonzeros"] > 0 and row["state_bytes"] > 0 and len(row["without"]) == 20
     if method.learner:
         model = Model(make_learner(method.learner, **best["params"]))
-        model.learn(balanced(parts.train) if method.balanced else parts.train)
+        model.learn(parts.train.balanced() if method.balanced else parts.train)
         assert best["test_auc"] == auc(parts.test.labels, model.score(parts.test))
         assert best["nonzeros"] == model.nonzeros
         assert row["sizes"]["test_auc"][-1] == best["test_auc"] and row["sizes"]["nonzeros"][-1] == model.nonzeros
@@ -114,7 +102,7 @@ def test_settings_in_lanes_do_as_each_would_alone(name, parts):
     together = done(method, parts, 3, "unit")["points"]
     for point in together:
         model = Model(make_learner(method.learner, **point["params"]))
-        model.learn(balanced(parts.train) if method.balanced else parts.train)
+        model.learn(parts.train.balanced() if method.balanced else parts.train)
         assert point["test_auc"] == pytest.approx(auc(parts.test.labels, model.score(parts.test)), abs=2e-3)
 
 

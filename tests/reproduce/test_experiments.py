@@ -13,7 +13,7 @@ import pytest
 
 from rarestream.reproduce import datasets
 from rarestream.reproduce.experiments import ALL, EXPERIMENTS, Plan, carry_out, units_of
-from rarestream.reproduce.methods import CORRECTED, METHODS, OURS, PUBLISHED
+from rarestream.reproduce.methods import CORRECTED, METHODS, OURS, PUBLISHED, TABLE2
 from rarestream.trials import Store, read_rows
 
 QUICKLY = Plan(CORRECTED, quick=True, trials=1)
@@ -67,10 +67,10 @@ def test_every_trial_is_done_once_and_told(found, tmp_path):
     told = []
     with Store(tmp_path / "results.jsonl") as store:
         rows = carry_out(units, found, store, processes=1, report=told.append)
-    assert len(rows) == len(units) == 11
+    assert len(rows) == len(units) == len(TABLE2 + OURS)
     assert not any(row["error"] for row in rows)
-    assert [one.done for one in told if one.row] == list(range(1, 12))
-    assert {one.total for one in told} == {11}
+    assert [one.done for one in told if one.row] == list(range(1, len(units) + 1))
+    assert {one.total for one in told} == {len(TABLE2 + OURS)}
     before = (tmp_path / "results.jsonl").read_bytes()
     with Store(tmp_path / "results.jsonl") as store:
         assert carry_out(units, found, store, processes=1) == rows
@@ -95,13 +95,13 @@ def test_killed_in_the_middle_and_run_again_the_rows_are_the_same(small, tmp_pat
     subprocess.run(command(once), check=True, capture_output=True, timeout=120)
     killed = subprocess.Popen(command(twice), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     for line in killed.stderr:
-        if line.startswith("7 of 44"):
+        if line.startswith("7 of 48"):
             os.kill(killed.pid, signal.SIGKILL)
             break
     killed.wait()
     killed.stderr.close()
     done = read_rows(twice / "results.jsonl")
-    assert 7 <= len(done) < 44
+    assert 7 <= len(done) < 48
     with open(twice / "results.jsonl", "ab") as file:
         file.write(b'{"kind": "trial", "dataset": "im')  # as if the kill had come within a line
     subprocess.run(command(twice), check=True, capture_output=True, timeout=120)

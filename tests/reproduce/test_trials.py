@@ -114,7 +114,7 @@ def test_a_part_with_one_class_is_said(tmp_path):
     assert row["chosen"] is None
 
 
-@pytest.mark.parametrize("method", ["auto", "race", "dual_auc", "dual_logistic"])
+@pytest.mark.parametrize("method", methods.OURS)
 def test_ours_say_what_they_learned_with_and_are_cut_to_the_published_size(found, parts, method):
     row = Work(found)(unit(method, grid=NONE))
     (point,) = row["points"]
@@ -131,6 +131,15 @@ def test_ours_say_what_they_learned_with_and_are_cut_to_the_published_size(found
         assert point["at_published_size"]["pruned_test_auc"] == auc(test.labels, model.prune(nonzeros=1).score(test))
     imbalanced = Work(found)(unit(method, grid=NONE, ratio=0.1))
     assert "at_published_size" not in imbalanced["points"][0]
+
+
+def test_balanced_logistic_learns_classes_that_weigh_alike(found):
+    row = Work(found)(unit("balanced_logistic", grid=NONE, ratio=0.1))
+    _, parts = trial_of(found["farm-ads"], 0.1, 0)
+    train, _, test = parts.blocks
+    model = Model(DualAveraging(loss="logistic"), scale="none")
+    model.learn(train.balanced())
+    assert row["points"][0]["test_auc"] == auc(test.labels, model.score(test))
 
 
 def test_lazy_and_exact_means_have_the_one_setting_of_the_figures(found):

@@ -8,14 +8,12 @@ against size. `auto` and `race` choose their settings on the rows they learn, an
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rarestream.blocks import Block
 from rarestream.compare.scorers import BatchScorer, ModelScorer, RaceScorer, Scorer, SgdScorer, has_sklearn
 from rarestream.learners import Learner, make_learner
 
@@ -89,16 +87,6 @@ def spread(low: float, default: float, high: float, count: int) -> list[float]:
     values = np.geomspace(low, high, count)
     values[np.abs(np.log(values / default)).argmin()] = default
     return [float(f"{value:.4g}") for value in values]
-
-
-def balanced(block: Block) -> Block:
-    """The rows with importances by which both classes weigh alike, and all together as much as before."""
-    assert block.labels is not None
-    weights = np.ones(len(block)) if block.importances is None else block.importances.copy()
-    total = weights.sum()
-    for mine in (block.labels > 0, block.labels <= 0):
-        weights[mine] *= total / (2 * weights[mine].sum())
-    return dataclasses.replace(block, importances=weights)
 
 
 def _known(learner: str, size: Size) -> Params:

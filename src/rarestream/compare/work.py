@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
-from rarestream.compare.methods import METHODS, Method, Params, Size, balanced
+from rarestream.compare.methods import METHODS, Method, Params, Size
 from rarestream.compare.scorers import Scorer
 from rarestream.errors import DataError
 from rarestream.evaluate import path
@@ -98,7 +98,7 @@ def done(method: Method, parts: Parts, count: int, scale: str) -> dict[str, Any]
     if method.outside is not None:
         parts = scaled(parts, scale)
     if method.balanced:
-        parts = parts._replace(train=balanced(parts.train))
+        parts = parts._replace(train=parts.train.balanced())
     size = parts.size
     settings = method.settings(count, size)
     row: dict[str, Any] = {

@@ -44,8 +44,9 @@ COLOURS = {
     "race": "#7b5cd6",
     "dual_auc": "#b0683a",
     "dual_logistic": "#3f9468",
+    "balanced_logistic": "#a6761d",
 }
-SPARE = ("#882255", "#44aa99", "#999933", "#88ccee", "#cc6677", "#6f5fbf", "#ddaa33", "#66a61e", "#e7298a", "#a6761d")
+SPARE = ("#882255", "#44aa99", "#999933", "#88ccee", "#cc6677", "#6f5fbf", "#ddaa33", "#66a61e", "#e7298a")
 MARKERS = "osD^vPX*"
 SPARSE = ("ftrl_auc", "spam_l1", "spam_l1l2", "spauc")
 LAZY = ("ftrl_auc", "ftrl_auc_non_lazy")

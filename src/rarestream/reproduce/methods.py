@@ -40,6 +40,7 @@ class Method:
     learner: Callable[[Params, int], Learner]  # of a setting and the number of rows that will come; corrected
     grids: Mapping[tuple[str, str], Grid]  # by arithmetic and how thin
     note: str = ""  # where the corrected grid is another than the paper's
+    balanced: bool = False  # rows count so that both classes of the training rows weigh alike
 
     def points(self, mode: str, grid: str) -> Grid:
         """The settings to try."""
@@ -229,9 +230,10 @@ METHODS: dict[str, Method] = {
     "race": Method("race", _ours("auto"), _UNTUNED),
     "dual_auc": Method("DualAveraging AUC", _ours("dual-auc"), _UNTUNED),
     "dual_logistic": Method("DualAveraging logistic", _ours("dual-logistic"), _UNTUNED),
+    "balanced_logistic": Method("balanced logistic", _ours("dual-logistic"), _UNTUNED, balanced=True),
 }
 TABLE2 = ("ftrl_auc", "spam_l1", "spam_l2", "spam_l1l2", "solam", "spauc", "fsauc")
 TABLE3 = ("ftrl_auc", "adagrad", "rda_l1", "ftrl_proximal")
-OURS = ("auto", "race", "dual_auc", "dual_logistic")
+OURS = ("auto", "race", "dual_auc", "dual_logistic", "balanced_logistic")
 LEARNED_LAZILY = ("ftrl_auc", "ftrl_auc_non_lazy")  # and not: figures 2 and 9
 TUNED_AFTER = {"spam_l1l2": "spam_l2"}  # whose xi and l2 it takes in the same trial: only l1 is its own

@@ -52,12 +52,13 @@ class Parts:
     train: Rows
     valid: Rows
     test: Rows
+    balanced: bool = False  # whether both classes of the blocks to learn weigh alike
 
     @cached_property
     def blocks(self) -> tuple[Block, Block, Block]:
         """The same in single precision."""
         train, valid, test = (Block.of(rows.X, rows.labels) for rows in (self.train, self.valid, self.test))
-        return train, valid, test
+        return train.balanced() if self.balanced else train, valid, test
 
 
 @lru_cache(maxsize=1)
@@ -73,7 +74,8 @@ def trial_of(source: Source, ratio: float | None, trial: int) -> tuple[DataSet, 
     if ratio is not None:
         kept, splits = protocol.imbalanced(rows.labels, ratio)
         rows = rows.take(kept)
-    return data, Parts(*(rows.take(part) for part in splits[trial]))
+    train, valid, test = (rows.take(part) for part in splits[trial])
+    return data, Parts(train, valid, test)
 
 
 @dataclass(frozen=True)
@@ -279,8 +281,11 @@ class Corrected:
 
 def _untuned(unit: Unit, parts: Parts) -> Row:
     """A learner of ours as it is, nothing tuned, and cut to the size that the paper's FTRL-AUC had on the data."""
+    method = METHODS[unit["method"]]
+    if method.balanced:
+        parts = dataclasses.replace(parts, balanced=True)
     train, valid, test = parts.blocks
-    learner = METHODS[unit["method"]].learner({}, len(train))
+    learner = method.learner({}, len(train))
     try:
         if unit["method"] == "race":
             start = time.process_time()
