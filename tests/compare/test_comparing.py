@@ -176,3 +176,14 @@ def test_the_page_says_who_was_left_out_and_why(block):
     found = compare(block, "made up", methods=FEW, trials=2, settings=2, processes=1)
     told = page(dataclasses.replace(found, left_out={"oam": "slow here"}), "rarestream compare made-up.svm")
     assert "left out: slow here" in told and "rarestream compare made-up.svm" in told and "OAM" in told
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_the_page_has_the_numbers_of_the_table(block, trials):
+    pytest.importorskip("bokeh")
+    found = compare(block, "made up", methods=FEW, trials=trials, settings=2, processes=1)
+    told = page(found, "rarestream compare made-up.svm")
+    for one in standings(found.rows):
+        assert f'data-value="{one.auc!r}"' in told and f'data-value="{one.nonzeros!r}"' in told
+        assert f'data-value="{one.microseconds!r}"' in told and f'data-value="{one.state_bytes / 1000!r}"' in told
+        assert f"± {one.error:.2g}" in told

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rarestream.reproduce import report, story
+from rarestream.reproduce import report, story, tables
 from rarestream.reproduce.paper import numbers
 from tests.reproduce import made_up
 from tests.reproduce.made_up import missing, row
@@ -123,8 +123,9 @@ def test_a_page_of_rows_without_a_paper_has_no_word_of_it():
     rows = [
         row("mine.svm", method, trial=trial, grid="8 settings") for method in ("sgd", "ftrl_auc") for trial in (0, 1)
     ]
-    text = report.html(rows, None, title="mine.svm", rerun=["rarestream compare mine.svm"]).replace(report._bokeh(), "")
-    assert "rarestream compare mine.svm" in text and "Methods compared" in text
+    again, own = ["rarestream compare mine.svm"], [tables.paired(rows, "sgd")]
+    text = report.html(rows, None, title="mine.svm", rerun=again, own=own).replace(report._bokeh(), "")
+    assert "rarestream compare mine.svm" in text and "AUC less that of sgd" in text
     assert "published" not in re.sub(r"<style>.*?</style>|<script.*?</script>", "", text, flags=re.DOTALL)
 
 

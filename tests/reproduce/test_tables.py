@@ -144,18 +144,6 @@ def test_latex_takes_any_text():
     assert r"failed: 50\% of a\_b \& c\textbackslash{}d \{x\}" in tables.latex(table)
 
 
-def test_rows_of_other_methods_and_sets_have_a_table_of_their_own():
-    rows = [
-        row("mine.svm", "batch_logistic", auc=0.8),
-        row("mine.svm", "sgd", auc=0.9),
-        row("mine.svm", "oam", error="slow"),
-    ]
-    table = tables.standing(rows)
-    assert table.columns == ("mine.svm",)
-    assert [line.name for line in table.sections[0].lines] == ["sgd", "batch-logistic", "oam"]
-    assert not table.compared
-
-
 def test_a_curve_is_the_mean_where_all_trials_have_a_point():
     first, second = row(trial=0), row(trial=1)
     first["curve"] = {"rows": [1, 51, 100], "seconds": [1, 2, 3], "test_auc": [0.5, 0.6, 0.7]}

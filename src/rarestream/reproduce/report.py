@@ -74,8 +74,6 @@ def environment() -> dict[str, str]:
 def all_tables(rows: Sequence[Row], published: Published, found: Mapping[str, Any] | None = None) -> list[Table]:
     """The tables that there are rows for; `found` are the data sets, for Table I."""
     modes = [mode for mode in (CORRECTED, PUBLISHED) if any(row.get("mode") == mode for row in rows)]
-    if not published:
-        return [tables.standing(rows), *(tables.paired(rows, leader) for leader in Results(rows).ranked()[:1])]
     missing = {row["dataset"] for row in rows if row.get("kind") == MISSING}
     out = [tables.table1(found, published, missing)] if found else []
     for mode in modes or [CORRECTED]:
@@ -143,13 +141,15 @@ def html(
     found: Mapping[str, Any] | None = None,
     title: str = "The FTRL-AUC paper, run again",
     rerun: Sequence[str] = RERUN,
+    own: Sequence[Table] = (),
 ) -> str:
-    """The page. Without published numbers it is of these rows alone."""
+    """The page. Without published numbers it is of these rows alone, and its tables are the caller's own."""
     script = _bokeh()
     gathered = Results(rows)
     panels, plots = _panels(gathered, published)
     drawing = json.dumps({"kinds": [_frame(kind) for kind in SHOWN], "plots": plots}, separators=(",", ":"))
-    parts = [("tables", "Tables", "".join(map(_table, all_tables(rows, published, found))))]
+    shown = all_tables(rows, published, found) if published else own
+    parts = [("tables", "Tables", "".join(map(_table, shown)))]
     parts.append(("curves", "Curves", _chips(gathered, published) + panels))
     if published:
         parts.insert(0, ("story", "What came out", _story(rows, published)))
@@ -201,7 +201,7 @@ def _table(table: Table) -> str:
     out = [f"<h3>{escape(table.title)}</h3><p class=soft>{escape(table.note)}</p>"]
     for section in table.sections:
         heading = "".join(map(_heading, (section.name, *table.columns)))
-        best = _best(section)
+        best = _best(section, table.columns)
         lines = [
             f"<tr><th scope=row>{escape(line.name)}</th>"
             + "".join(_cell(cell, section.form, cell is top) for cell, top in zip(line.cells, best, strict=True))
@@ -212,17 +212,23 @@ def _table(table: Table) -> str:
     return "".join(out)
 
 
-def _best(section: Section) -> list[Cell | None]:
+def _best(section: Section, columns: Sequence[str]) -> list[Cell | None]:
     """The cell of each column to stand out: the largest AUC."""
-    if not section.name.startswith("AUC"):
-        return [None] * len(section.lines[0].cells) if section.lines else []
-    columns = zip(*(line.cells for line in section.lines), strict=True)
-    known = [[cell for cell in column if cell.ours is not None] for column in columns]
-    return [max(column, key=lambda cell: cell.ours or 0.0) if column else None for column in known]
+    found: list[Cell | None] = []
+    for place, name in enumerate(columns):
+        known = [line.cells[place] for line in section.lines if line.cells[place].ours is not None]
+        of_auc = section.name.startswith("AUC") or name == "AUC"
+        found.append(max(known, key=lambda cell: cell.ours or 0.0) if known and of_auc else None)
+    return found
 
 
-def _heading(name: str) -> str:
-    return f"<th scope=col><button type=button>{escape(name)}</button></th>"
+def _heading(name: str, kind: str = "") -> str:
+    return f"<th scope=col{kind}><button type=button>{escape(name)}</button></th>"
+
+
+def _headings(*names: str) -> str:
+    """Of columns of words."""
+    return "".join(_heading(name, " class=words") for name in names)
 
 
 def _framed(heading: str, lines: Iterable[str]) -> str:
@@ -230,6 +236,7 @@ def _framed(heading: str, lines: Iterable[str]) -> str:
 
 
 def _cell(cell: Cell, form: str, best: bool) -> str:
+    form = cell.form or form
     below = [] if cell.error is None else [f"± {cell.error:.2g}"]
     if cell.published is not None:
         said = f"paper {tables.number(cell.published, form)}"
@@ -250,18 +257,18 @@ def _words(texts: Iterable[str]) -> str:
 
 
 def _slips() -> str:
-    heading = "".join(map(_heading, ("slip", "where", "what the program does", "what comes of it", "test")))
+    heading = _headings("slip", "where", "what the program does", "what comes of it", "test")
     tests = f"<p>Tests are in <code>{story.ERRATA_TESTS}</code>.</p>"
     return tests + _framed(heading, (_words(map(escape, slip)) for slip in story.ERRATA))
 
 
 def _settings(found: Results) -> str:
-    heading = "".join(map(_heading, ("set", "method", "settings chosen most often", "in trials")))
+    heading = _headings("set", "method", "settings chosen most often", "in trials")
     return _framed(heading, (_words(map(escape, line)) for line in story.settings(found)))
 
 
 def _again(environment: Mapping[str, str] | None, rerun: Sequence[str]) -> str:
-    heading = "".join(map(_heading, ("what", "version or kind")))
+    heading = _headings("what", "version or kind")
     lines = [_words((escape(name), escape(str(value)))) for name, value in (environment or {}).items()]
     return f"<pre>{escape(chr(10).join(rerun))}</pre>" + (_framed(heading, lines) if lines else "")
 

@@ -118,26 +118,12 @@ def auc(row: Row) -> float:
     return float(chosen(row)["test_auc"])
 
 
-def nonzeros(row: Row) -> float:
-    return float(chosen(row)["nonzeros"])
-
-
 def sparse_ratio(row: Row) -> float:
-    return nonzeros(row) / float(row["n_features"])
+    return float(chosen(row)["nonzeros"] / row["n_features"])
 
 
 def seconds(row: Row) -> float:
     return float(chosen(row)["seconds"])
-
-
-def microseconds(row: Row) -> float:
-    """To learn a row."""
-    return 1e6 * seconds(row) / float(row["n_train"])
-
-
-def kilobytes(row: Row) -> float:
-    """Held once all is learned."""
-    return float(row["state_bytes"]) / 1000
 
 
 def mean(values: Sequence[float]) -> Mean | None:

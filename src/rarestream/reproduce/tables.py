@@ -34,6 +34,7 @@ class Cell:
     data: str = ""  # how near the rows are to the paper's, if they are not these
     note: str = ""  # why there is no number, or what to know of it
     signed: bool = False  # ours is itself a difference
+    form: str = ""  # how it is printed, if not as the others of its section
 
     @property
     def difference(self) -> float | None:
@@ -163,24 +164,6 @@ def _at_size(row: Row) -> Mapping[str, float]:
     return found
 
 
-def standing(rows: Iterable[Row], mode: str | None = None) -> Table:
-    """AUC, non-zeros, time and memory of every method, the best first, on the sets of the rows; without the paper."""
-    found = Results(rows, mode)
-    parts: list[tuple[str, str, Callable[[Row], float]]] = [
-        ("AUC", ".4f", results.auc),
-        ("Non-zeros", ",.0f", results.nonzeros),
-        ("Microseconds to learn a row", ".3g", results.microseconds),
-    ]
-    if all("state_bytes" in row for one in found.all() for row in one.trials):
-        parts.append(("Memory, kB", ",.4g", results.kilobytes))
-    sections = []
-    for ratio in found.ratios:
-        for name, form, value in parts:
-            lines = _lines(found, found.ranked(), found.datasets, ratio, {}, value)
-            sections.append(Section(name if ratio is None else f"{name}, {_rows_of(ratio)}", form, lines))
-    return Table("Methods compared", _amount(found), "method", tuple(found.datasets), tuple(sections))
-
-
 def paired(rows: Iterable[Row], reference: str = REFERENCE, mode: str | None = None) -> Table:
     """AUC less that of a reference method in the same trials: what the trials share cancels."""
     found = Results(rows, mode)
@@ -304,6 +287,7 @@ def terminal(table: Table) -> str:
 
 def _ours(cell: Cell, form: str, marks: dict[str, str]) -> str:
     """Our number and the mark of a note; or the reason that there is none, if it is short, else its mark."""
+    form = cell.form or form
     if cell.ours is None:
         return cell.note if len(cell.note) <= 16 else "see " + _mark(cell.note, marks)
     text = number(cell.ours, form) + _error(cell, form)
@@ -351,6 +335,7 @@ def markdown(table: Table) -> str:
 
 
 def _inline(cell: Cell, form: str) -> str:
+    form = cell.form or form
     said = [] if cell.published is None else [number(cell.published, form)]
     if cell.ours is None:
         return cell.note + (f" ({said[0]})" if said else "")
