@@ -108,7 +108,12 @@ def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
 def test_a_report_of_what_is_done_runs_nothing(small, tmp_path, monkeypatch):
     pytest.importorskip("bokeh")
     drawn: list[str] = []
-    monkeypatch.setattr(output, "write_figures", lambda folder, names, rows: drawn.extend(names) or [])  # slow
+
+    def draw(folder, names, rows, suffixes=("png",), dpi=200):  # the real one is slow
+        drawn.extend(names)
+        return [folder / "figure8.png"]
+
+    monkeypatch.setattr(output, "write_figures", draw)
     out = tmp_path / "out"
     words = ("--data-dir", small, "--out", out)
     done = run("reproduce", "report", *words)
@@ -118,7 +123,7 @@ def test_a_report_of_what_is_done_runs_nothing(small, tmp_path, monkeypatch):
     some = ("--quick", "--jobs", 1, "--trials", 1, "--datasets", "imdb", "--methods", "ftrl_auc,auto")
     assert run("reproduce", "table2", *words, *some).exit_code == 0
     before = (out / "results.jsonl").read_bytes()
-    done = run("reproduce", "report", *words)
+    done = run("reproduce", "report", *words, "--story", tmp_path / "docs" / "again.md")
     assert done.exit_code == 0, done.stderr
     assert (out / "results.jsonl").read_bytes() == before
     for name in ("table1.csv", "table2.tex", "table3.md", "report.md", "report.html"):
@@ -126,4 +131,6 @@ def test_a_report_of_what_is_done_runs_nothing(small, tmp_path, monkeypatch):
     assert drawn[-len(ALL) :] == ALL
     story = (out / "report.md").read_text("utf-8")
     assert "There are 2 trials on imdb" in story
+    assert "![figure8](figure8.png)" in story
+    assert (tmp_path / "docs" / "again.md").read_text("utf-8") == story.replace("(figure8.png", "(again/figure8.png")
     assert "not run" in story and "no data" in story  # those that were not asked for, those that are not there

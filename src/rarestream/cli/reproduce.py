@@ -93,8 +93,17 @@ def command(name: str) -> Callable[..., None]:
     return run
 
 
+Story = Annotated[
+    Path | None,
+    typer.Option(help="Write the Markdown here too, its pictures into a folder of the same name.", metavar="FILE"),
+]
+
+
 def report(
-    data_dir: DataDir = Path("data"), out: Out = Path("reproduction"), as_published: AsPublished = False
+    data_dir: DataDir = Path("data"),
+    out: Out = Path("reproduction"),
+    as_published: AsPublished = False,
+    story: Story = None,
 ) -> None:
     """Tables, figures and report of the trials that are done; nothing is run.
 
@@ -115,7 +124,7 @@ def report(
     stream = next((long for row in reversed(every) if (long := streamed(row["source"]))), 0)
     sources, missing = _sources(ALL, plan, data_dir, stream)
     rows = [row for row in _current(every, sources) if row["mode"] == plan.mode]
-    _show_all(ALL, sources, missing, out, rows, _current(every, sources), json=False)
+    _show_all(ALL, sources, missing, out, rows, _current(every, sources), json=False, story=story)
 
 
 def _carried_out(
@@ -155,9 +164,9 @@ def _show_all(
     rows: list[Row],
     every: list[Row],
     json: bool,
+    story: Path | None = None,
 ) -> None:
     """Tables and figures of some rows; a report of others, if there are any."""
-    from rarestream.errors import MissingExtraError
     from rarestream.reproduce import output
     from rarestream.reproduce.results import MISSING
 
@@ -165,15 +174,17 @@ def _show_all(
     shapes = _shapes(sources) if "table1" in names else {}
     tables = output.tables_of(names, rows + absent, shapes)
     written = output.write_tables(out, tables)
-    steps: list[Callable[[], list[Path]]] = [lambda: output.write_figures(out, names, rows + absent)]
+    rows_and_gaps, every_and_gaps = rows + absent, every + absent
+    pictures = _unless_missing(lambda: output.write_figures(out, names, rows_and_gaps))
+    written += pictures
     if every:
-        steps.append(lambda: output.write_story(out, every + absent, shapes))
-        steps.append(lambda: output.write_page(out, every + absent, shapes))
-    for step in steps:
-        try:
-            written += step()
-        except MissingExtraError as error:
-            look.stderr().line(f"{look.stderr()('warning:', 'yellow', 'bold')} {error}")
+        written += output.write_story(out / "report.md", every_and_gaps, shapes, pictures)
+        written += _unless_missing(lambda: output.write_page(out, every_and_gaps, shapes))
+    if story is not None:
+        beside = story.with_suffix("")
+        beside.mkdir(parents=True, exist_ok=True)
+        small = _unless_missing(lambda: output.write_figures(beside, names, rows_and_gaps, ["png"], dpi=100))
+        written += small + output.write_story(story, every_and_gaps, shapes, small)
     if json:
         import json as notation
 
@@ -181,6 +192,17 @@ def _show_all(
             print(notation.dumps(row, allow_nan=False))
         return
     _show(tables, written)
+
+
+def _unless_missing(step: Callable[[], list[Path]]) -> list[Path]:
+    """What a step wrote; nothing, and a warning, without the package that it needs."""
+    from rarestream.errors import MissingExtraError
+
+    try:
+        return step()
+    except MissingExtraError as error:
+        look.stderr().line(f"{look.stderr()('warning:', 'yellow', 'bold')} {error}")
+        return []
 
 
 def _sources(names: Sequence[str], plan: Plan, folder: Path, stream: int) -> tuple[dict[str, Source], list[str]]:

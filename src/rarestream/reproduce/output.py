@@ -42,22 +42,26 @@ def write_tables(folder: Path, found: Mapping[str, Table]) -> list[Path]:
     return written
 
 
-def write_figures(folder: Path, names: Sequence[str], rows: Sequence[Row]) -> list[Path]:
+def write_figures(
+    folder: Path, names: Sequence[str], rows: Sequence[Row], suffixes: Sequence[str] = PICTURES, dpi: int = 200
+) -> list[Path]:
     """Each as PNG and SVG. Those without any row of ours still show what was published."""
     written = []
     for number in sorted({number for name in names for number in EXPERIMENTS[name].figures}):
         page = figures.figure(number, rows, numbers())
-        for suffix in PICTURES:
+        for suffix in suffixes:
             path = folder / f"figure{number}.{suffix}"
-            page.savefig(path, dpi=200)
+            page.savefig(path, dpi=dpi)
             written.append(path)
     return written
 
 
-def write_story(folder: Path, rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]]) -> list[Path]:
-    """What was found, in words and tables: Markdown."""
-    path = folder / "report.md"
-    path.write_text(report.markdown(rows, numbers(), report.environment(), shapes), "utf-8")
+def write_story(
+    path: Path, rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]], pictures: Sequence[Path] = ()
+) -> list[Path]:
+    """What was found, in words and tables: Markdown, which shows pictures that stand beside it or below."""
+    shown = [picture.relative_to(path.parent).as_posix() for picture in pictures if picture.suffix == ".png"]
+    path.write_text(report.markdown(rows, numbers(), report.environment(), shapes, shown), "utf-8")
     return [path]
 
 

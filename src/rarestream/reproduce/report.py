@@ -89,8 +89,9 @@ def markdown(
     published: Published,
     environment: Mapping[str, str] | None = None,
     found: Mapping[str, Any] | None = None,
+    pictures: Sequence[str] = (),
 ) -> str:
-    """The story, its tables, the slips, the settings: every number is one of the rows."""
+    """The story, its tables, pictures, the slips, the settings: every number is one of the rows."""
     out = [
         "# The paper, run again",
         "",
@@ -108,6 +109,9 @@ def markdown(
     ]
     for table in all_tables(rows, published, found):
         out += [tables.markdown(table)]
+    if pictures:
+        out += ["## Figures", "", "Dashed lines are the published ones.", ""]
+        out += [f"![{picture.rsplit('/')[-1].removesuffix('.png')}]({picture})\n" for picture in pictures]
     out += ["## The slips of the published program", "", f"Tests are in `{story.ERRATA_TESTS}`.", ""]
     out += [_row(["", "where", "what it does", "what comes of it", "test"]), "|---|---|---|---|---|"]
     for slip in story.ERRATA:
