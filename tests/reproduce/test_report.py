@@ -95,6 +95,25 @@ def test_losses_are_compared_trial_by_trial():
     assert line.line == "DualAveraging logistic less FTRL-AUC: above on 1, below on 0, within two standard errors on 0."
 
 
+def test_every_setting_tried_is_held_against_the_authors():
+    grid = numbers()["grids"]["farm-ads/ftrl_auc"]
+    at = {word: place for place, word in enumerate(grid["columns"])}
+    rows = [row(mode="published", grid="full", trial=trial) for trial in range(10)]
+    for one in rows:
+        one["points"] = [
+            {
+                **one["points"][0],
+                "test_auc": line[at["test_auc"]] + (1e-3 if number == 7 else 0),
+                "nonzeros": line[at["sparse_ratio"]] * one["n_features"],
+            }
+            for number, line in enumerate(grid["rows"])
+        ]
+    (said,) = [line.line for line in story.findings(rows, numbers())[0].lines if "192 settings" in line.line]
+    assert "in test AUC by at most 1e-03 and sparse ratio by at most" in said
+    few = story.findings(rows[:9], numbers())[0].lines
+    assert not any("192 settings" in line.line for line in few)
+
+
 def test_the_story_is_of_these_rows_only():
     text = report.markdown([row(auc=0.91234), missing("real-sim")], numbers())
     assert "0.91234" in text
