@@ -23,6 +23,7 @@ import numpy as np
 from rarestream.errors import MissingExtraError
 from rarestream.metrics import auc
 from rarestream.reproduce.datasets import NAMES as SETS
+from rarestream.reproduce.datasets import OTHER_ROWS
 from rarestream.reproduce.methods import CORRECTED, TABLE2, TABLE3
 from rarestream.reproduce.results import Floats, Result, Results, Row
 from rarestream.reproduce.tables import Published
@@ -184,6 +185,9 @@ def _panel(
     if plan.x == AUC:
         panel.set(xlim=(0.5, 1.0), ylim=(1e-6, 1.5))
     panel.grid(alpha=0.25, linewidth=0.5)
+    if said and data in OTHER_ROWS:
+        words = {"transform": panel.transAxes, "ha": "right", "fontsize": 7, "style": "italic"}
+        panel.text(0.98, 0.02, "published: of other rows", **words)
     if not drawn:
         what = reason if len(reason) < 40 else reason[:38] + "..."
         panel.text(0.5, 0.08, f"ours: {what}", transform=panel.transAxes, ha="center", fontsize=8, style="italic")

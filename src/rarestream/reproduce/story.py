@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rarestream.reproduce import figures, results, tables
-from rarestream.reproduce.datasets import GENERATED, SUBSET
 from rarestream.reproduce.datasets import NAMES as SETS
+from rarestream.reproduce.datasets import OTHER_ROWS
 from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.protocol import TRIALS
 from rarestream.reproduce.results import Mean, Result, Results, Row
@@ -21,7 +21,6 @@ from rarestream.reproduce.tables import RATIOS, Cell, Published
 ERRATA_TESTS = "tests/reproduce/test_errata.py"
 UNTUNED = ("auto", "race")
 APART = 0.0005  # of an AUC: more than rounding
-OTHER_ROWS = (SUBSET, GENERATED)  # not to be compared with published numbers
 LOGISTIC = ("dual_logistic", "balanced_logistic", "ftrl_proximal", "adagrad")  # all with an intercept
 
 
