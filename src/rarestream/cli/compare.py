@@ -216,12 +216,13 @@ def _write(out: Path, table: Sequence[Standing], found: Comparison) -> str | Non
     """Tables and the page; why there is no page, if there is none."""
     from rarestream.compare import csv, markdown, page
     from rarestream.errors import MissingExtraError
+    from rarestream.modelfile import write_whole
 
-    (out / "table.csv").write_text(csv(table), encoding="utf-8")
-    (out / "table.md").write_text(markdown(table), encoding="utf-8")
+    write_whole(out / "table.csv", csv(table).encode())
+    write_whole(out / "table.md", markdown(table).encode())
     try:
         text = page(found, shlex.join(["rarestream", *sys.argv[1:]]))
     except MissingExtraError as error:
         return str(error)
-    (out / "report.html").write_text(text, encoding="utf-8")
+    write_whole(out / "report.html", text.encode())
     return None

@@ -110,7 +110,7 @@ def colours(methods: Iterable[str]) -> dict[str, str]:
 
 
 def figure(number: int, rows: Iterable[Row], published: Published, mode: str | None = None) -> Any:
-    """A matplotlib Figure; its `savefig` writes PNG or SVG by the name of the file."""
+    """A matplotlib Figure."""
     if number not in NUMBERS:
         raise ValueError(f"figure {number}: the paper has figures 1 to 11.")
     if number == 1:

@@ -1,11 +1,13 @@
-"""What is shown of an experiment: its tables and figures, as files of a folder."""
+"""What is shown of an experiment: its tables and figures, as files of a folder, each whole or not at all."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rarestream.modelfile import write_whole
 from rarestream.reproduce import figures, report, tables
 from rarestream.reproduce.experiments import EXPERIMENTS
 from rarestream.reproduce.paper import numbers
@@ -37,7 +39,7 @@ def write_tables(folder: Path, found: Mapping[str, Table]) -> list[Path]:
     for name, table in found.items():
         for suffix, form in FORMS.items():
             path = folder / f"{name}.{suffix}"
-            path.write_text(form(table), "utf-8")
+            write_whole(path, form(table).encode())
             written.append(path)
     return written
 
@@ -51,7 +53,9 @@ def write_figures(
         page = figures.figure(number, rows, numbers())
         for suffix in suffixes:
             path = folder / f"figure{number}.{suffix}"
-            page.savefig(path, dpi=dpi)
+            drawn = io.BytesIO()
+            page.savefig(drawn, format=suffix, dpi=dpi)
+            write_whole(path, drawn.getvalue())
             written.append(path)
     return written
 
@@ -61,12 +65,12 @@ def write_story(
 ) -> list[Path]:
     """What was found, in words and tables: Markdown, which shows pictures that stand beside it or below."""
     shown = [picture.relative_to(path.parent).as_posix() for picture in pictures if picture.suffix == ".png"]
-    path.write_text(report.markdown(rows, numbers(), report.environment(), shapes, shown), "utf-8")
+    write_whole(path, report.markdown(rows, numbers(), report.environment(), shapes, shown).encode())
     return [path]
 
 
 def write_page(folder: Path, rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]]) -> list[Path]:
     """The same with plots, as a page that needs no network."""
     path = folder / "report.html"
-    path.write_text(report.html(rows, numbers(), report.environment(), shapes), "utf-8")
+    write_whole(path, report.html(rows, numbers(), report.environment(), shapes).encode())
     return [path]
