@@ -160,7 +160,7 @@ def test_threads_keep_the_order_of_rows(threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_leaving_early_stops_the_threads_and_closes_the_files(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "a.svm"
-    path.write_bytes(TEXT * 1000)
+    path.write_bytes(TEXT * 3000)
     before = open_files()
     for block in read(path, threads=threads, rows=50):
         assert len(block) == 50
