@@ -101,6 +101,11 @@ def test_table1_sets_what_was_found_beside_the_paper():
     assert cell(table, "Rows and features", "avazu", "n").note == "left out"
 
 
+def test_a_method_that_only_another_set_has_gets_no_line():
+    table = tables.table2([row(), row("avazu", "ftrl_proximal")], numbers())
+    assert "FTRL-Pro" not in [line.name for line in table.sections[0].lines]
+
+
 def test_cells_for_which_less_was_done_say_so():
     rows = [row(trial=trial, grid="full") for trial in range(3)]
     rows += [row(method="spauc", trial=trial, grid="quick") for trial in range(3)]

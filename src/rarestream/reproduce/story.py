@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rarestream.reproduce import figures, results, tables
+from rarestream.reproduce.datasets import EXACT, OTHER_ROWS
 from rarestream.reproduce.datasets import NAMES as SETS
-from rarestream.reproduce.datasets import OTHER_ROWS
 from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.protocol import TRIALS
 from rarestream.reproduce.results import Mean, Result, Results, Row
@@ -222,7 +222,9 @@ def _drawn(as_published: Results, published: Published) -> Iterator[Said]:
         apart = {}
         for name, method in itertools.product(plan.sets, plan.methods):
             result, line = found(name, method, plan.ratio), said.get(name, {}).get(method)
-            distance = _distance(result, line) if result and line and result.data == "exact" else None
+            if not result or not line or result.data != EXACT or len(result.trials) < TRIALS:
+                continue
+            distance = _distance(result, line)
             if distance is not None:
                 apart[f"{as_published.label(method)} on {name}"] = distance
         if apart:

@@ -200,7 +200,7 @@ def _rows_of(ratio: float | None) -> str:
 
 
 def _any(found: Results, method: str, ratio: float | None) -> bool:
-    return any(found.get(name, method, ratio) for name in found.datasets)
+    return any(found.get(name, method, ratio) for name in SETS)
 
 
 def _lines(
