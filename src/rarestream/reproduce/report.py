@@ -101,7 +101,12 @@ def markdown(
         + _amount(rows),
     ]
     for title, lines in story.findings(rows, published):
-        out += ["", f"## {title}", "", *(f"- {' '.join(filter(None, line))}" for line in lines)]
+        out += [
+            "",
+            f"## {title}",
+            "",
+            *("\n  - ".join([f"- {line}", *([more] if more else [])]) for line, more in lines),
+        ]
     out += ["", "## Tables", ""]
     out += [
         "A cell reads: ours ± standard error (published, difference); a note on the rows, if they are not the paper's.",
