@@ -116,6 +116,21 @@ def test_every_setting_tried_is_held_against_the_authors():
     assert not any("192 settings" in line.line for line in few)
 
 
+def test_in_short_has_a_sentence_for_what_there_is_and_none_for_what_there_is_not():
+    assert story.in_short([], numbers()) == []
+    exact = [row(mode="published", grid="full", trial=trial, auc=0.9429) for trial in range(2)]
+    assert story.in_short(exact, numbers()) == [
+        "The authors' arithmetic, slips included, on the paper's own rows gives 1 of 1 published AUCs of tables II and "
+        "III to the last printed digit."
+    ]
+    both = [*exact, *(row(grid="full", trial=trial, auc=0.95 + 0.001 * trial) for trial in range(2))]
+    assert story.in_short(both, numbers())[1].startswith(
+        "With the slips mended, the AUCs of the same methods are above on 1"
+    )
+    auto = story.in_short([row(method="auto", grid="none", auc=0.99)], numbers())
+    assert auto == ["auto, not tuned, is above the best published on 1 of 1."]
+
+
 def test_the_story_is_of_these_rows_only():
     text = report.markdown([row(auc=0.91234), missing("real-sim")], numbers())
     assert "0.91234" in text

@@ -199,7 +199,8 @@ def _bokeh() -> str:
 
 
 def _story(rows: Sequence[Row], published: Published) -> str:
-    out = []
+    short = "".join(f"<li>{escape(line)}</li>" for line in story.in_short(rows, published))
+    out = [f"<h3>In short</h3><ul>{short}</ul>"] if short else []
     for title, lines in story.findings(rows, published):
         items = (f"<li>{escape(line)}{_small([more] if more else [])}</li>" for line, more in lines)
         out.append(f"<h3>{escape(title)}</h3><ul>{''.join(items)}</ul>")
