@@ -114,6 +114,8 @@ def report(
     from rarestream.reproduce.methods import CORRECTED, PUBLISHED
     from rarestream.trials import read_rows
 
+    if story is not None and story.suffix != ".md":
+        raise typer.BadParameter(f"{story}: name a file that ends with .md.", param_hint="'--story'")
     path = out / "results.jsonl"
     if not path.exists():
         failures.say(
@@ -171,20 +173,20 @@ def _show_all(
     from rarestream.reproduce.results import MISSING
 
     absent: list[Row] = [{"kind": MISSING, "dataset": name} for name in missing]
+    shown, told = rows + absent, every + absent
     shapes = _shapes(sources) if "table1" in names else {}
-    tables = output.tables_of(names, rows + absent, shapes)
+    tables = output.tables_of(names, shown, shapes)
     written = output.write_tables(out, tables)
-    rows_and_gaps, every_and_gaps = rows + absent, every + absent
-    pictures = _unless_missing(lambda: output.write_figures(out, names, rows_and_gaps))
+    pictures = _unless_missing(lambda: output.write_figures(out, names, shown))
     written += pictures
     if every:
-        written += output.write_story(out / "report.md", every_and_gaps, shapes, pictures)
-        written += _unless_missing(lambda: output.write_page(out, every_and_gaps, shapes))
+        written += output.write_story(out / "report.md", told, shapes, pictures)
+        written += _unless_missing(lambda: output.write_page(out, told, shapes))
     if story is not None:
         beside = story.with_suffix("")
         beside.mkdir(parents=True, exist_ok=True)
-        small = _unless_missing(lambda: output.write_figures(beside, names, rows_and_gaps, ["png"], dpi=100))
-        written += small + output.write_story(story, every_and_gaps, shapes, small)
+        small = _unless_missing(lambda: output.write_figures(beside, names, shown, ["png"], dpi=100))
+        written += small + output.write_story(story, told, shapes, small)
     if json:
         import json as notation
 
