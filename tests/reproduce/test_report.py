@@ -123,6 +123,15 @@ def test_in_short_has_a_sentence_for_what_there_is_and_none_for_what_there_is_no
         "The authors' arithmetic, slips included, on the paper's own rows gives 1 of 1 published AUCs of tables II and "
         "III to the last printed digit."
     ]
+    off = [row("reviews", mode="published", grid="full", trial=trial, auc=0.8973) for trial in range(2)]
+    assert story.in_short(off, numbers())[0].endswith(
+        "0 of 1 published AUCs of tables II and III to the last printed digit; the other 1 are not what the authors' own "
+        "curves end with either."
+    )
+    cut = [row("reviews", mode="published", ratio=0.1, grid="full", trial=trial, auc=0.5) for trial in range(2)]
+    assert story.in_short(cut, numbers())[0].endswith(
+        "0 of 1 published AUCs of tables II and III to the last printed digit."
+    )
     both = [*exact, *(row(grid="full", trial=trial, auc=0.95 + 0.001 * trial) for trial in range(2))]
     assert story.in_short(both, numbers())[1].startswith(
         "With the slips mended, the AUCs of the same methods are above on 1"

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rarestream.reproduce.datasets import NAMES as SETS
 from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED, TABLE2, TABLE3
 from rarestream.reproduce.protocol import TRIALS
 from rarestream.reproduce.results import Mean, Result, Results, Row
-from rarestream.reproduce.tables import RATIOS, Cell, Published
+from rarestream.reproduce.tables import RATIOS, Cell, Published, Section
 
 ERRATA_TESTS = "tests/reproduce/test_errata.py"
 UNTUNED = ("auto", "race")
@@ -152,16 +152,26 @@ def in_short(rows: Sequence[Row], published: Published) -> list[str]:
     """The few sentences that a hurried reader needs, of the rows that there are."""
     corrected, as_published = Results(rows, CORRECTED), Results(rows, PUBLISHED)
     out = []
-    same = [
-        abs(cell.difference) < 0.51 * 10.0 ** -int(section.form[1])
+    held = [
+        ((section.name, *names), _same(cell, section))
         for table in (tables.table2(rows, published, PUBLISHED), tables.table3(rows, published, PUBLISHED))
-        for section, _, cell in table.cells()
+        for section, names, cell in table.cells()
         if section.name.startswith("AUC") and cell.difference is not None and not cell.remark
     ]
-    if same:
+    if held and published:
+        others = {place for place, same in held if not same}
+        itself = {("AUC", one.method, one.name) for one in _contradictions(published, None)}
+        words = f"; the other {len(others)} are not what the authors' own curves end with either" if others else ""
         out.append(
-            f"The authors' arithmetic, slips included, on the paper's own rows gives {sum(same)} of {len(same)} "
-            "published AUCs of tables II and III to the last printed digit."
+            f"The authors' arithmetic, slips included, on the paper's own rows gives {len(held) - len(others)} of "
+            f"{len(held)} published AUCs of tables II and III to the last printed digit"
+            f"{words if others <= itself else ''}."
+        )
+    apart = [distance for lines in _apart(as_published, published).values() for distance in lines.values()]
+    if apart:
+        out.append(
+            f"Of {len(apart)} lines of figures 2 to 10 on the paper's own rows, none is further than {max(apart):.0e} "
+            "from the published one."
         )
     mended = [
         gap
@@ -206,8 +216,7 @@ def _confirmed(rows: Sequence[Row], published: Published) -> Iterator[Said]:
                 yield Said(f"{name}, {section.name}: no rows with the authors' arithmetic, so nothing to say.")
                 continue
             exact = [one for one in cells if not one[2].remark]
-            digit = 10.0 ** -int(section.form[1])  # the last that is printed
-            same = sum(abs(cell.difference or 0.0) < 0.51 * digit for _, _, cell in exact)
+            same = sum(_same(cell, section) for _, _, cell in exact)
             off = [
                 f"{method} on {column} ({cell.difference:+.4f})" for method, column, cell in exact if not _near(cell)
             ]
@@ -223,6 +232,11 @@ def _confirmed(rows: Sequence[Row], published: Published) -> Iterator[Said]:
                 f"printed digit, {len(exact) - len(off)} within two standard errors.",
                 " ".join(more),
             )
+
+
+def _same(cell: Cell, section: Section) -> bool:
+    """Whether it comes out to the last digit that is printed, rounded or cut."""
+    return abs(cell.difference or 0.0) < 10.0 ** -int(section.form[1])
 
 
 def _near(cell: Cell) -> bool:
@@ -253,7 +267,16 @@ def _tried(as_published: Results, published: Published) -> Iterator[Said]:
 
 
 def _drawn(as_published: Results, published: Published) -> Iterator[Said]:
-    """How far the lines of the figures are from those of the authors, at the same rows or the same lambdas."""
+    """How far the lines of the figures are from those of the authors."""
+    for number, apart in _apart(as_published, published).items():
+        largest = f"the largest difference of AUC is {max(apart.values()):.0e}"
+        more = ", ".join(f"{place} {distance:.0e}" for place, distance in apart.items())
+        yield Said(f"Figure {number}: of the lines with the paper's own rows, {len(apart)}, {largest}.", f"{more}.")
+
+
+def _apart(as_published: Results, published: Published) -> dict[int, dict[str, float]]:
+    """Of each figure, how far each line is from that of the authors, at the same rows or the same lambdas."""
+    figures_apart = {}
     for number, plan in figures.PLANS.items():
         said = {} if plan.x == figures.SECONDS else figures.lines_said(number, published)
         found = as_published.fixed if plan.methods == figures.LAZY else as_published.get
@@ -266,9 +289,8 @@ def _drawn(as_published: Results, published: Published) -> Iterator[Said]:
             if distance is not None:
                 apart[f"{as_published.label(method)} on {name}"] = distance
         if apart:
-            largest = f"the largest difference of AUC is {max(apart.values()):.0e}"
-            more = ", ".join(f"{place} {distance:.0e}" for place, distance in apart.items())
-            yield Said(f"Figure {number}: of the lines with the paper's own rows, {len(apart)}, {largest}.", f"{more}.")
+            figures_apart[number] = apart
+    return figures_apart
 
 
 def _distance(result: Result, line: Mapping[str, Sequence[float]]) -> float | None:
@@ -284,26 +306,39 @@ def _distance(result: Result, line: Mapping[str, Sequence[float]]) -> float | No
     return max(abs(mine - theirs) for mine, theirs in pairs) if pairs else None
 
 
+class Contradiction(NamedTuple):
+    """A number of a table that is not the end of the authors' own curve, the mean of the same ten trials."""
+
+    method: str
+    name: str
+    printed: float
+    end: float
+
+
+CURVES = {None: ("Table II", 8), 0.1: ("Table III at 0.1", 5), 0.05: ("Table III at 0.05", 10)}  # the figure
+
+
+def _contradictions(published: Mapping[str, Any], ratio: float | None) -> list[Contradiction]:
+    table = published["table2"]["auc"] if ratio is None else published["table3"][str(ratio)]
+    each = (
+        Contradiction(METHODS[method].label, name, table[name][method][0], line["test_auc"][-1])
+        for name, lines in published[f"figure{CURVES[ratio][1]}"].items()
+        for method, line in lines.items()
+    )
+    return [one for one in each if abs(one.end - one.printed) > APART]
+
+
 def _itself(published: Published) -> Iterator[Said]:
-    """Where the AUC of a table is not that at the end of the authors' own curve, mean of the same ten trials."""
+    """Where a table contradicts the authors' own curve."""
     if not published:
         yield Said("No published numbers, so nothing to say.")
         return
-    kinds = (
-        ("Table II", "figure8", published["table2"]["auc"]),
-        ("Table III at 0.1", "figure5", published["table3"]["0.1"]),
-        ("Table III at 0.05", "figure10", published["table3"]["0.05"]),
-    )
-    for name, figure, table in kinds:
-        off = []
-        for place, lines in published[figure].items():
-            for method, line in lines.items():
-                end, printed = line["test_auc"][-1], table[place][method][0]
-                if abs(end - printed) > APART:
-                    off.append(f"{METHODS[method].label} on {place} {printed:.4f}, curve {end:.4f}")
-        total = sum(map(len, published[figure].values()))
+    for ratio, (name, figure) in CURVES.items():
+        off = _contradictions(published, ratio)
+        total = sum(map(len, published[f"figure{figure}"].values()))
         words = f"{name}: {len(off)} of {total} numbers are more than {APART:g} from the end of the authors' own curve"
-        yield Said(f"{words} (figure {figure.removeprefix('figure')}).", f"{'; '.join(off)}." if off else "")
+        more = "; ".join(f"{one.method} on {one.name} {one.printed:.4f}, curve {one.end:.4f}" for one in off)
+        yield Said(f"{words} (figure {figure}).", f"{more}." if more else "")
 
 
 def _changed(corrected: Results, as_published: Results) -> Iterator[Said]:
