@@ -136,6 +136,7 @@ def test_in_short_has_a_sentence_for_what_there_is_and_none_for_what_there_is_no
     assert story.in_short(both, numbers())[1].startswith(
         "With the slips mended, the AUCs of the same methods are above on 1"
     )
+    assert "## In short\n\n- The authors' arithmetic" in report.markdown(both, numbers())
     auto = story.in_short([row(method="auto", grid="none", auc=0.99)], numbers())
     assert auto == ["auto, not tuned, is above the best published on 1 of 1."]
 

@@ -25,7 +25,11 @@ from rarestream.reproduce.results import MISSING, Floats, Results, Row
 from rarestream.reproduce.tables import Cell, Published, Section, Table
 
 PAPER = "Online AUC Optimization for Sparse High-Dimensional Datasets (Zhou, Ying, Skiena, ICDM 2020)"
-RERUN = ("rarestream reproduce all --data-dir DIR", "rarestream reproduce all --data-dir DIR --as-published")
+RERUN = (
+    "rarestream reproduce all --data-dir DIR",
+    "rarestream reproduce all --data-dir DIR --as-published",
+    "rarestream reproduce report --data-dir DIR",
+)
 
 
 Scale = Literal["linear", "log"]
@@ -100,6 +104,8 @@ def markdown(
         "included, with its own AUC. This page is made from rows of results, and says so where there are none. "
         + _amount(rows),
     ]
+    if short := story.in_short(rows, published):
+        out += ["", "## In short", "", *(f"- {line}" for line in short)]
     for title, lines in story.findings(rows, published):
         out += [
             "",
