@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rarestream.reproduce import report, story, tables
+from rarestream.reproduce import errata, report, story, tables
 from rarestream.reproduce.paper import numbers
 from tests.reproduce import made_up
 from tests.reproduce.made_up import missing, row
@@ -30,14 +30,14 @@ def page():
 # -- the story
 
 
-@pytest.mark.parametrize("slip", story.ERRATA, ids=lambda slip: slip.name)
+@pytest.mark.parametrize("slip", errata.SLIPS, ids=lambda slip: slip.name)
 def test_every_slip_names_its_test(slip):
     assert f"def {slip.test}(" in ERRATA
     assert slip.test.startswith(f"test_{slip.name.lower()}_")
 
 
 def test_slips_are_numbered_without_gaps():
-    assert [slip.name for slip in story.ERRATA] == [f"B{number}" for number in range(1, 13)]
+    assert [slip.name for slip in errata.SLIPS] == [f"B{number}" for number in range(1, 13)]
 
 
 def test_without_rows_the_story_says_that_there_are_none():

@@ -19,7 +19,7 @@ import numpy as np
 
 from rarestream import __version__
 from rarestream.errors import MissingExtraError
-from rarestream.reproduce import figures, story, tables
+from rarestream.reproduce import errata, figures, story, tables
 from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED
 from rarestream.reproduce.results import MISSING, Floats, Results, Row
 from rarestream.reproduce.tables import Cell, Published, Section, Table
@@ -123,9 +123,9 @@ def markdown(
     if pictures:
         out += ["## Figures", "", "Dashed lines are the published ones.", ""]
         out += [f"![{picture.rsplit('/')[-1].removesuffix('.png')}]({picture})\n" for picture in pictures]
-    out += ["## The slips of the published program", "", f"Tests are in `{story.ERRATA_TESTS}`.", ""]
+    out += ["## The slips of the published program", "", f"Tests are in `{errata.TESTS}`.", ""]
     out += [_row(["", "where", "what it does", "what comes of it", "test"]), "|---|---|---|---|---|"]
-    for slip in story.ERRATA:
+    for slip in errata.SLIPS:
         out.append(_row([*slip[:-1], f"`{slip.test}`"]))
     notes = [f"- {method.label}: {method.note}." for method in METHODS.values() if method.note]
     out += ["", "## Where a corrected grid is not the paper's", "", *notes]
@@ -274,8 +274,8 @@ def _words(texts: Iterable[str]) -> str:
 
 def _slips() -> str:
     heading = _headings("slip", "where", "what the program does", "what comes of it", "test")
-    tests = f"<p>Tests are in <code>{story.ERRATA_TESTS}</code>.</p>"
-    return tests + _framed(heading, (_words(map(escape, slip)) for slip in story.ERRATA))
+    tests = f"<p>Tests are in <code>{errata.TESTS}</code>.</p>"
+    return tests + _framed(heading, (_words(map(escape, slip)) for slip in errata.SLIPS))
 
 
 def _settings(found: Results) -> str:
