@@ -223,14 +223,14 @@ class StreamingSketch {
 };
 
 void bind_auc(nb::module_& m) {
-    m.def("narrow_labels", &narrowed_labels<std::int32_t>);
-    m.def("narrow_labels", &narrowed_labels<std::int64_t>);
-    m.def("narrow_labels", &narrowed_labels<float>);
-    m.def("narrow_labels", &narrowed_labels<double>);
+    m.def("narrow_labels", &narrowed_labels<std::int32_t>, exact());
+    m.def("narrow_labels", &narrowed_labels<std::int64_t>, exact());
+    m.def("narrow_labels", &narrowed_labels<float>, exact());
+    m.def("narrow_labels", &narrowed_labels<double>, exact());
 
     const auto def = [&m](const char* name, auto of_float, auto of_double) {
-        const auto y = nb::arg("labels").noconvert(), s = nb::arg("scores").noconvert();
-        const auto h = nb::arg("importances").noconvert().none();
+        const auto y = exact("labels"), s = exact("scores");
+        const auto h = exact("importances").none();
         m.def(name, of_float, y, s, h);
         m.def(name, of_double, y, s, h);
     };
@@ -242,13 +242,13 @@ void bind_auc(nb::module_& m) {
 
     nb::class_<StreamingSketch>(m, "StreamingSketch")
         .def(nb::init<>())
-        .def("add", &StreamingSketch::add, nb::arg("labels").noconvert(), nb::arg("scores").noconvert(),
-             nb::arg("importances").noconvert().none())
-        .def("merge", &StreamingSketch::merge)
+        .def("add", &StreamingSketch::add, exact("labels"), exact("scores"),
+             exact("importances").none())
+        .def("merge", &StreamingSketch::merge, exact())
         .def("placed", &StreamingSketch::placed)
-        .def("totals", &StreamingSketch::totals)
+        .def("totals", &StreamingSketch::totals, exact())
         .def("state", &StreamingSketch::state)
-        .def("load", &StreamingSketch::load);
+        .def("load", &StreamingSketch::load, exact());
 }
 
 }  // namespace rarestream

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -139,8 +140,9 @@ public:
         return kernel.learn(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch);
     }
 
+    // Returns the first row whose score is not a finite number, -1 if all are.
     template <class Real>
-    void score(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
+    std::int64_t score(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
                In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, int scale,
                InOut<double> scores) const {
         const Rows rows = borrow(indptr, indices, values);
@@ -152,6 +154,7 @@ public:
         nb::gil_scoped_release released;
         const RowMemory<Real> memory(rows);
         kernel.score(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch);
+        return first_not_finite(scores.data(), rows.size);
     }
 
     // Of the coordinates first, first + 1, ... whose part of the table this is.
@@ -169,7 +172,18 @@ public:
     }
 };
 
-// The coordinates of which some number is not zero, in order, and their numbers, a row each: what a file keeps.
+inline std::uint64_t bits(double number) {
+    std::uint64_t found;
+    std::memcpy(&found, &number, sizeof found);
+    return found;
+}
+inline std::uint32_t bits(float number) {
+    std::uint32_t found;
+    std::memcpy(&found, &number, sizeof found);
+    return found;
+}
+
+// The coordinates of which some number has a bit set (-0.0 has: a state that is read back is the same to the bit), in order, and their numbers, a row each: what a file keeps.
 template <class Real>
 nb::tuple touched(TableArray<Real> table) {
     const std::int64_t slots = static_cast<std::int64_t>(table.shape(0));
@@ -186,7 +200,7 @@ nb::tuple touched(TableArray<Real> table) {
             std::size_t count = 0;
             for (std::int64_t j = start; j < std::min(slots, start + run); ++j) {
                 bool any = false;
-                for (std::int64_t c = 0; c < columns; ++c) any |= all[j * step + c * apart] != 0;
+                for (std::int64_t c = 0; c < columns; ++c) any |= bits(all[j * step + c * apart]) != 0;
                 some[count] = static_cast<std::int32_t>(j);
                 count += any;
             }
@@ -225,7 +239,7 @@ Scorers<Real> scorers() {
 }
 
 template <class Real>
-void score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
+std::int64_t score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
                    In<float> values, std::int64_t width, int scale, InOut<double> scores) {
     const Rows rows = borrow(indptr, indices, values);
     if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
@@ -236,6 +250,7 @@ void score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indp
     nb::gil_scoped_release released;
     const RowMemory<Real> memory(rows);
     scorers<Real>().score(weights.data(), size, most, rows, how, scores.data(), memory.scratch);
+    return first_not_finite(scores.data(), rows.size);
 }
 
 template <class Real>
@@ -269,7 +284,7 @@ void path_scores(In<Real> weights, In<std::uint16_t> classes, MaybeLargest large
 
 void bind_learners(nb::module_& m) {
     m.def("isa", &isa);
-    m.def("set_isa", &set_isa);
+    m.def("set_isa", &set_isa, exact());
     nb::class_<Gate>(m, "Gate")
         .def(nb::init<>())
         .def("begin_learning", &Gate::begin_learning)
@@ -277,33 +292,37 @@ void bind_learners(nb::module_& m) {
         .def("begin_scoring", &Gate::begin_scoring)
         .def("end_scoring", &Gate::end_scoring);
     const auto learn_args = [](auto& kernel, auto method) {
-        kernel.def("learn", method, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-                   nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+        kernel.def("learn", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(),
+                   exact(), exact(), exact().none(), exact(), exact());
     };
     const auto score_args = [](auto& kernel, auto method) {
-        kernel.def("score", method, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-                   nb::arg(), nb::arg(), nb::arg());
+        kernel.def("score", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(),
+                   exact(), exact(), exact());
     };
-    auto kernel = nb::class_<Kernel>(m, "Kernel").def(nb::init<const std::string&, std::vector<double>>());
+    auto kernel = nb::class_<Kernel>(m, "Kernel").def(nb::init<const std::string&, std::vector<double>>(), exact(), exact());
     learn_args(kernel, &Kernel::learn<float>);
     learn_args(kernel, &Kernel::learn<double>);
     score_args(kernel, &Kernel::score<float>);
     score_args(kernel, &Kernel::score<double>);
-    kernel.def("weights", &Kernel::weights<float>).def("weights", &Kernel::weights<double>);
-    m.def("touched", &touched<float>);
-    m.def("touched", &touched<double>);
-    m.def("score_weights", &score_weights<float>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
-    m.def("score_weights", &score_weights<double>, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
-    m.def("ladder", &ladder<float>);
-    m.def("ladder", &ladder<double>);
-    m.def("ranked", &ranked_weights<float>);
-    m.def("ranked", &ranked_weights<double>);
-    m.def("score_path", &path_scores<float>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
-    m.def("score_path", &path_scores<double>, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg());
+    const auto weights_args = [](auto& kernel, auto method) {
+        kernel.def("weights", method, exact(), exact(), exact(), exact());
+    };
+    weights_args(kernel, &Kernel::weights<float>);
+    weights_args(kernel, &Kernel::weights<double>);
+    m.def("touched", &touched<float>, exact());
+    m.def("touched", &touched<double>, exact());
+    m.def("score_weights", &score_weights<float>, exact(), exact().none(), exact(), exact(), exact(),
+          exact(), exact(), exact());
+    m.def("score_weights", &score_weights<double>, exact(), exact().none(), exact(), exact(), exact(),
+          exact(), exact(), exact());
+    m.def("ladder", &ladder<float>, exact(), exact());
+    m.def("ladder", &ladder<double>, exact(), exact());
+    m.def("ranked", &ranked_weights<float>, exact());
+    m.def("ranked", &ranked_weights<double>, exact());
+    m.def("score_path", &path_scores<float>, exact(), exact(), exact().none(), exact(), exact(), exact(),
+          exact(), exact(), exact());
+    m.def("score_path", &path_scores<double>, exact(), exact(), exact().none(), exact(), exact(), exact(),
+          exact(), exact(), exact());
 }
 
 }  // namespace rarestream

@@ -59,8 +59,9 @@ public:
 
 void bind_published(nb::module_& m) {
     nb::class_<PublishedMethod>(m, "PublishedMethod")
-        .def(nb::init<const std::string&, const std::vector<double>&, std::int64_t, std::int64_t>())
-        .def("learn", &PublishedMethod::learn)
+        .def(nb::init<const std::string&, const std::vector<double>&, std::int64_t, std::int64_t>(), exact(),
+             exact(), exact(), exact())
+        .def("learn", &PublishedMethod::learn, exact(), exact(), exact(), exact(), exact())
         .def("weights", &PublishedMethod::weights);
 }
 

@@ -106,7 +106,7 @@ public:
         return kernel(set_, state, rows, how, scores.data(), memory.scratch, leans.data());
     }
 
-    void score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, MaybeLargest largest, int lane,
+    std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, MaybeLargest largest, int lane,
                In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, int scale,
                InOut<double> scores) const {
         const Rows rows = borrow(indptr, indices, values);
@@ -121,6 +121,7 @@ public:
         nb::gil_scoped_release released;
         const RowMemory<float> memory(rows);
         kernel(set_, state, lane, rows, how, scores.data(), memory.scratch);
+        return first_not_finite(scores.data(), rows.size);
     }
 };
 
@@ -128,12 +129,12 @@ public:
 
 void bind_race(nb::module_& m) {
     nb::class_<RaceKernel>(m, "RaceKernel")
-        .def(nb::init<const std::vector<Setting>&>())
+        .def(nb::init<const std::vector<Setting>&>(), exact())
         .def_prop_ro("lanes", &RaceKernel::lanes)
-        .def("learn", &RaceKernel::learn, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg() = "")
-        .def("score", &RaceKernel::score, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg(), nb::arg());
+        .def("learn", &RaceKernel::learn, exact(), exact(), exact(), exact().none(), exact(), exact(), exact(),
+             exact(), exact(), exact().none(), exact(), exact(), exact() = "")
+        .def("score", &RaceKernel::score, exact(), exact().none(), exact(), exact(), exact(), exact(),
+             exact(), exact(), exact());
 }
 
 }  // namespace rarestream

@@ -10,14 +10,6 @@ namespace rarestream {
 
 namespace {
 
-// A NumPy array that gives its memory back to the pool.
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> numpy(PooledArray<T> data, std::size_t size) {
-    T* raw = data.release();
-    nb::capsule owner(raw, [](void* p) noexcept { Pool::shared().give(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(raw, {size}, owner);
-}
-
 svmlight::Isa isa_named(const std::string& name) {
     if (name.empty()) return svmlight::best_isa();
     if (name == "portable") return svmlight::Isa::portable;
@@ -44,7 +36,7 @@ nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_requ
     }
     const std::size_t nonzeros = static_cast<std::size_t>(rows.indptr.back());
     return nb::make_tuple(
-        copied(rows.indptr), numpy(std::move(rows.indices), nonzeros), numpy(std::move(rows.values), nonzeros), rows.width,
+        sealed_copy(rows.indptr), sealed(std::move(rows.indices), nonzeros), sealed(std::move(rows.values), nonzeros), rows.width,
         copied(rows.labels), rows.importances.empty() ? nb::object(nb::none()) : nb::cast(copied(rows.importances)),
         rows.tags.empty() ? nb::object(nb::none()) : nb::cast(copied(rows.tags)), copied(rows.lines),
         copied(rows.columns), rows.lines_read, bad);
@@ -53,8 +45,8 @@ nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_requ
 }  // namespace
 
 void bind_svmlight(nb::module_& m) {
-    m.def("parse_svmlight", &parse_svmlight, nb::arg("text"), nb::arg("first_index") = 1,
-          nb::arg("label_required") = true, nb::arg("stop_after") = 1, nb::arg("isa") = "");
+    m.def("parse_svmlight", &parse_svmlight, exact("text"), exact("first_index") = 1, exact("label_required") = true,
+          exact("stop_after") = 1, exact("isa") = "");
 }
 
 }  // namespace rarestream

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -50,6 +51,13 @@ inline Rows borrow(In<std::int64_t> indptr, In<std::int32_t> indices, In<float> 
         throw std::invalid_argument("rows: indptr, indices and values do not belong together");
     return {indptr.data(), indices.data(), values.data(), nullptr, nullptr,
             static_cast<std::int64_t>(indptr.size()) - 1};
+}
+
+// Values of 1e38 that are not scaled down can give scores beyond float32, and sums of them that are no number at all.
+inline std::int64_t first_not_finite(const double* scores, std::int64_t rows) {
+    for (std::int64_t i = 0; i < rows; ++i)
+        if (!std::isfinite(scores[i])) return i;
+    return -1;
 }
 
 inline Scale scale_of(int code, const MaybeLargest& largest, std::size_t slots) {

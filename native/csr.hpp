@@ -6,11 +6,14 @@
 #include <cmath>
 #include <limits>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace rarestream {
 
-enum class Fault : int { none = 0, pointers = 1, index = 2, value = 3 };
+constexpr double LARGEST_IMPORTANCE = 1e12;  // blocks.py says so, too: steps of rows that weigh more would leave float32
+
+enum class Fault : int { none = 0, pointers = 1, index = 2, value = 3, changed = 4, sum = 5 };
 
 struct Survey {
     Fault fault = Fault::none;
@@ -19,47 +22,89 @@ struct Survey {
     bool canonical = true;               // ascending and unique everywhere
 };
 
-// One pass over the rows: are they sound, are they canonical, how wide are they?
-template <class Index, class Value>
-Survey survey(const std::int64_t* indptr, std::int64_t rows, const Index* indices, const Value* values,
-              std::int64_t nonzeros) {
+// Row pointers copied to where nobody else can change them, and checked there.
+template <class Pointer>
+Survey copy_pointers(const Pointer* from, std::int64_t rows, std::int64_t nonzeros, std::int64_t* indptr) {
     Survey found;
-    std::int64_t largest = -1;
-    if (rows < 0 || indptr[0] != 0 || indptr[rows] != nonzeros) {
+    std::copy(from, from + rows + 1, indptr);
+    bool sound = indptr[0] == 0 && indptr[rows] == nonzeros;
+    if (!sound) found.fault = Fault::pointers;
+    for (std::int64_t i = 0; sound && i < rows; ++i) {
+        if (indptr[i] <= indptr[i + 1]) continue;
         found.fault = Fault::pointers;
-        return found;
+        found.row = i;
+        sound = false;
     }
-    for (std::int64_t i = 0; i < rows; ++i) {
-        if (indptr[i + 1] < indptr[i] || indptr[i + 1] > nonzeros) {
-            found.fault = Fault::pointers;
-            found.row = i;
-            return found;
+    return found;
+}
+
+// One pass over the rows: copies them, each entry read once, and says of the copy whether it is sound and canonical, and how
+// wide it is. What the caller does to its own arrays meanwhile or later changes nothing that was checked here. Without
+// `to_indices` the copy is thrown away, a run at a time: for a caller who only wants to know.
+template <class Index, class Value>
+Survey copy_rows(const std::int64_t* indptr, std::int64_t rows, const Index* indices, const Value* values,
+                 std::int64_t nonzeros, std::int32_t* to_indices, float* to_values) {
+    constexpr float LARGEST = std::numeric_limits<float>::max();
+    constexpr std::int64_t RUN = 2048;  // entries at a time: looked at twice while they are in the nearest cache
+    constexpr std::int32_t EXPONENT = 0x7F800000;  // all its bits are set in NaN and infinity, and in nothing else
+    Survey found;
+    // Without branches and in whole numbers, so that the compiler does several entries at a time.
+    std::int32_t largest = -1, odd = 0, before = -1;
+    std::int64_t falls = 0;
+    std::int32_t some_indices[RUN];
+    float some_values[RUN];
+    for (std::int64_t start = 0; start < nonzeros; start += RUN) {
+        const std::int64_t stop = start + RUN < nonzeros ? start + RUN : nonzeros;
+        std::int32_t* const __restrict at = to_indices ? to_indices + start : some_indices;
+        float* const __restrict x = to_indices ? to_values + start : some_values;
+        const Index* const from = indices + start;
+        const Value* const of = values + start;
+        const std::int32_t run = static_cast<std::int32_t>(stop - start);
+        Index beyond = 0;  // the bits of all indices: one that is negative, or too long for int32, has bit 31 set or a higher one
+        for (std::int32_t p = 0; p < run; ++p) {
+            const Index j = from[p];
+            beyond |= j;
+            at[p] = static_cast<std::int32_t>(j);
         }
-        std::int64_t previous = -1;
-        bool sound = true, ascending = true;
-        for (std::int64_t p = indptr[i]; p < indptr[i + 1]; ++p) {
-            const std::int64_t j = static_cast<std::int64_t>(indices[p]);
-            const float x = static_cast<float>(values[p]);
-            sound &= j >= 0 && j < INT32_MAX && std::fabs(x) <= std::numeric_limits<float>::max();
-            ascending &= j > previous;
-            previous = j;
-            largest = std::max(largest, j);
+        for (std::int32_t p = 0; p < run; ++p) x[p] = static_cast<float>(of[p]);
+        for (std::int32_t p = 0; p < run; ++p) {
+            std::int32_t bits;
+            std::memcpy(&bits, x + p, sizeof bits);
+            odd |= (bits & EXPONENT) == EXPONENT;
         }
-        if (!sound) {
+        odd |= beyond >> 31 != 0;
+        std::int32_t most = -1, fell = 0;
+        for (std::int32_t p = 0; p < run; ++p) most = at[p] > most ? at[p] : most;
+        for (std::int32_t p = 1; p < run; ++p) fell += at[p] <= at[p - 1];
+        fell += at[0] <= before;
+        before = at[run - 1];
+        largest = most > largest ? most : largest;
+        falls += fell;
+    }
+    if (odd || largest == INT32_MAX) {
+        for (std::int64_t i = 0; i < rows; ++i) {
             for (std::int64_t p = indptr[i]; p < indptr[i + 1]; ++p) {
                 const std::int64_t j = static_cast<std::int64_t>(indices[p]);
                 const bool bad_index = j < 0 || j >= INT32_MAX;
-                if (bad_index || !(std::fabs(static_cast<float>(values[p])) <= std::numeric_limits<float>::max())) {
-                    found.fault = bad_index ? Fault::index : Fault::value;
-                    found.row = i;
-                    found.position = p;
-                    return found;
-                }
+                if (!bad_index && std::fabs(static_cast<float>(values[p])) <= LARGEST) continue;
+                found.fault = bad_index ? Fault::index : Fault::value;
+                found.row = i;
+                found.position = p;
+                return found;
             }
         }
-        found.canonical &= ascending;
+        found.fault = Fault::changed;  // the caller's arrays are sound now, and were not a moment ago
+        return found;
     }
-    found.width = largest + 1;
+    // Ascending within a row: few entries do not exceed the one before, one for each row that starts.
+    std::int64_t allowed = 0;
+    for (std::int64_t i = 1; i < rows; ++i) {
+        const std::int64_t p = indptr[i];
+        if (p == indptr[i - 1] || p == nonzeros) continue;
+        allowed += to_indices ? to_indices[p] <= to_indices[p - 1] : indices[p] <= indices[p - 1];
+    }
+    found.canonical = falls == allowed;
+    found.width = static_cast<std::int64_t>(largest) + 1;
     return found;
 }
 

@@ -32,12 +32,13 @@ public:
     }
 };
 
-// A step this large would leave numbers whose squares, sums and products overflow.
+// A step this large would leave numbers whose squares, sums and products overflow: of 10^8 steps that are smaller, none do.
 template <class Real>
-constexpr double BOUND = sizeof(Real) == 4 ? 1e17 : 1e150;
+constexpr double BOUND = sizeof(Real) == 4 ? 1e15 : 1e148;
 
 // Learns every row in turn; scores[i] is row i's score before it was learned. Returns the number of rows learned: fewer
-// than all when a row that is not scaled has values so large that its step would overflow. That row is not learned.
+// than all when a row's values, its importance or the weights it meets are so large that its step would overflow. That row is
+// not learned.
 //
 // Arguments come by value: stores of lanes may touch anything that has an address, and would have every pointer and setting
 // read again after each of them.
@@ -71,12 +72,11 @@ std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, d
         const double s = scores[i] = dot.score();
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
-        if (scale == Scale::none) {
-            const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
-            if (!(std::sqrt(dot.xx) * slope * (h > 1 ? h : 1) < BOUND<Real>)) {
-                tally.write(state.tally);
-                return i;
-            }
+        const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
+        const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
+        if (!(h > 0 && length * slope * (h > 1 ? h : 1) < BOUND<Real>)) {
+            tally.write(state.tally);
+            return i;
         }
         const double c = learner.slope(tally, s, rows.labels[i] > 0, h);
         if (row.grew) remeasure(rule, largest, row, scratch);

@@ -272,21 +272,40 @@ public:
     }
 };
 
-// Whether a step of some lane would leave numbers whose squares, sums and products overflow: the bound of learn.hpp.
-inline bool too_far(const RaceSettings& set, const RaceState& state, const float* scores, double length) {
-    const double *const a = state.means, *const b = a + set.lanes;
-    for (int l = 0; l < set.lanes; ++l) {
-        const double slope = 2 + std::fabs(double(scores[l])) + std::fabs(a[l]) + std::fabs(b[l]);
-        if (!(length * slope < BOUND<float>)) return true;
+// Looks for steps of some lane that would leave numbers whose squares, sums and products overflow: the bound of learn.hpp. Means
+// are of scores, so while all of these are moderate the means are, and then a row's length and importance alone say that all
+// is well.
+class StepBound {
+    static constexpr float MODERATE = 1e6f;
+    const RaceSettings& set_;
+    const double *const a_, *const b_;
+    bool moderate_ = true;
+
+public:
+    StepBound(const RaceSettings& set, const RaceState& state) : set_(set), a_(state.means), b_(a_ + set.lanes) {
+        for (int l = 0; l < set.lanes; ++l) moderate_ &= std::fabs(a_[l]) < MODERATE && std::fabs(b_[l]) < MODERATE;
     }
-    return false;
-}
+
+    // With the scores of a row and its length times its importance.
+    bool passed(const float* scores, double length) {
+        bool moderate = true;
+        for (int l = 0; l < set_.lanes; ++l) moderate &= std::fabs(scores[l]) < MODERATE;
+        moderate_ &= moderate;
+        if (moderate_ && length * (2 + 3 * double(MODERATE)) < BOUND<float>) return false;
+        for (int l = 0; l < set_.lanes; ++l) {
+            const double slope = 2 + std::fabs(double(scores[l])) + std::fabs(a_[l]) + std::fabs(b_[l]);
+            if (!(length * slope < BOUND<float>)) return true;
+        }
+        return false;
+    }
+};
 
 template <bool Proximal, bool L1>
 std::int64_t learn_lanes(const RaceSettings& set, const RaceState& state, const Rows& rows, Scale scale, float* scores,
                          const Scratch<float>& scratch, float* leans) {
     const std::int64_t stride = 2 * set.lanes;
     const AheadOfLanes ahead(state.table, stride, state.size, rows);
+    StepBound bound(set, state);
     float move[RACE_MOST], grow[RACE_MOST];
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<float> row(rows, i);
@@ -311,7 +330,8 @@ std::int64_t learn_lanes(const RaceSettings& set, const RaceState& state, const 
         score_all();
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
-        if (scale == Scale::none && too_far(set, state, said, std::sqrt(dot.xx) * (h > 1 ? h : 1))) return i;
+        const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
+        if (!(h > 0) || bound.passed(said, length * (h > 1 ? h : 1))) return i;
         const bool positive = rows.labels[i] > 0;
         double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
         n += h;

@@ -186,7 +186,8 @@ private:
         at = end;
         double number = 0;
         if (is(key, colon, "cost")) {
-            const bool fine = whole && careful_value(text, end, importance_) == Number::fine && importance_ >= 0;
+            const bool fine = whole && careful_value(text, end, importance_) == Number::fine && importance_ >= 0 &&
+                              importance_ <= LARGEST_IMPORTANCE;
             return fine ? step : bad(Rule::cost, text, token(text));
         }
         if (is(key, colon, "qid")) {

@@ -68,7 +68,7 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
             add(row, positive, h);
             const bool others = !positive;
             const double n = positive ? tally.n_neg : tally.n_pos, y = positive ? 1 : -1;
-            if (n == 0) return;
+            if (n < LEAST) return;  // not seen yet, or with importances that are next to nothing
             double s = 0;  // once more: weights may have shrunk since it was scored
             for (std::int64_t p = 0; p < row.k; ++p) s += double(w[row.at[p]]) * row.x[p];
             const double a = products(others) / n, c = s - a - y;  // a = <w, m>

@@ -1,4 +1,5 @@
-"""The compiled core; its sources stand in native/. Arrays must be contiguous; none is copied."""
+"""The compiled core; its sources stand in native/. Arrays must be contiguous and of the type that is asked
+for; none is converted or copied on the way in."""
 
 from typing import Any
 
@@ -6,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 # blocks
-def survey_rows(
-    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any]
-) -> tuple[int, int, int, int, bool]: ...
-def canonicalise_rows(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any]) -> int: ...
+def own_rows(
+    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], share: bool
+) -> tuple[int, int, int, int, Any, Any, Any]: ...
 
 # learners
 def isa() -> str: ...
@@ -53,7 +53,7 @@ class Kernel:
         scale: int,
         scores: NDArray[Any],
         /,
-    ) -> None: ...
+    ) -> int: ...
     def weights(
         self, table: NDArray[Any], tally: NDArray[Any], more: list[NDArray[Any]], first: int, /
     ) -> NDArray[Any]: ...
@@ -69,7 +69,7 @@ def score_weights(
     scale: int,
     scores: NDArray[Any],
     /,
-) -> None: ...
+) -> int: ...
 def ladder(numbers: NDArray[Any], most: float, /) -> NDArray[np.int32]: ...
 def ranked(weights: NDArray[Any], /) -> NDArray[np.int32]: ...
 def score_path(
@@ -166,4 +166,4 @@ class RaceKernel:
         scale: int,
         scores: NDArray[np.float64],
         /,
-    ) -> None: ...
+    ) -> int: ...

@@ -1,22 +1,23 @@
 """Block: a batch of sparse rows with their labels, each field one fixed dtype.
 
 This is the one place where rows are checked: past a Block, indices ascend and are
-unique within a row, values are finite, labels are -1 or +1, importances are finite
-and not negative. Everything below trusts that and checks nothing again.
+unique within a row, values are finite, labels are -1 or +1, importances lie between
+0 and 1e12. Everything below trusts that and checks nothing again, so what a kernel is
+given must be rows that nobody else can write to: those of an `own` Block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 
 Indptr = NDArray[np.int64]
 Indices = NDArray[np.int32]
@@ -29,14 +30,19 @@ INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", 
 
 NO_TAG = -1  # where only some rows have a tag
 LARGEST_INDEX = 2**31 - 2  # an index is an int32, and the width of a block must be one too
+LARGEST_IMPORTANCE = 1e12  # native/csr.hpp
+SHARED_FROM = 16 << 20  # bytes of rows from which on a copy costs fresh memory, and more than looking at them
+PIECE = 1 << 20  # non-zeros
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Rows in compressed form: row i holds `indices[indptr[i]:indptr[i+1]]` and the values beside them.
 
-    `Block(...)` trusts its arguments: readers that have already checked use it. Everyone else calls
-    `Block.of`, which takes a SciPy matrix, an array or the three CSR arrays, checks and canonicalises.
+    `Block.of` takes a SciPy matrix, an array or the three CSR arrays, checks and canonicalises. It copies the rows, so
+    that what its caller does to those arrays afterwards changes nothing; but for more than 16 MB of them, which stay
+    where they are. `Block(...)` is for readers, and checks nothing. Rows that are not a block's own are copied and
+    checked once more, some thousand at a time, when a model learns or scores them (`pieces`).
     """
 
     indptr: Indptr
@@ -46,6 +52,7 @@ class Block:
     labels: Labels | None = None  # -1 or +1
     importances: Importances | None = None  # a row of importance h counts as h rows; None: 1 each
     tags: NDArray[Any] | None = None  # whatever names a row: svmlight's qid
+    own: bool = False  # whether nobody else can write to indptr, indices and values
 
     @classmethod
     def of(
@@ -56,24 +63,59 @@ class Block:
         tags: ArrayLike | None = None,
     ) -> Block:
         """The Block of a SciPy sparse matrix or array, a dense 2-d array, or a tuple (indptr, indices, values)."""
-        indptr, indices, values, width = _rows(X)
-        n = len(indptr) - 1
+        rows = _rows(X)
+        n = len(rows[0]) - 1
         return cls(
-            indptr,
-            indices,
-            values,
-            width,
+            *rows[:4],
             None if labels is None else _labels(labels, n),
             None if importances is None else _importances(importances, n),
             None if tags is None else _tags(tags, n),
+            rows.own,
         )
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
+    def __repr__(self) -> str:
+        labels = "no labels" if self.labels is None else f"{int(np.count_nonzero(self.labels > 0)):,} positive"
+        return f"<Block: {len(self):,} rows ({labels}), {self.nonzeros:,} non-zeros, {self.width:,} columns>"
+
+    @property
+    def sealed(self) -> bool:
+        """Whether a kernel may be given this block: its rows are its own, and still cannot be written to."""
+        return self.own and not (self.indices.flags.writeable or self.indptr.flags.writeable)
+
+    def pieces(self) -> Iterator[Block]:
+        """This block if it is sealed; else its rows in sealed blocks, copied and checked one after the other.
+
+        RowError says from which row on they break a rule: they have changed since the block was made.
+        """
+        if self.sealed:
+            yield self
+            return
+        start = 0
+        while start < len(self):
+            far = int(np.searchsorted(self.indptr, self.indptr[start] + PIECE, "right")) - 1
+            part = self[start : max(start + 1, far)]
+            try:
+                rows = canonical(part.indptr, part.indices, part.values, share=False)
+            except DataError as error:
+                raise RowError(f"{error} The block's arrays have changed since it was made.", start) from None
+            yield Block(*rows[:4], part.labels, part.importances, part.tags, rows.own)
+            start += len(part)
+
     @property
     def nonzeros(self) -> int:
         return len(self.indices)
+
+    def within(self, slots: int) -> Block:
+        """The block for weights of which the last has no feature: features that have no weight are taken for that one.
+
+        They count for nothing, but are part of a row's length.
+        """
+        if self.width <= slots:
+            return self
+        return replace(self, indices=seal(np.minimum(self.indices, np.int32(slots - 1))), width=slots)
 
     def __getitem__(self, rows: slice) -> Block:
         """A run of rows as a Block that shares this one's memory."""
@@ -83,13 +125,14 @@ class Block:
         stop = max(start, stop)
         a, b = int(self.indptr[start]), int(self.indptr[stop])
         return Block(
-            self.indptr[start : stop + 1] - a,
+            seal(self.indptr[start : stop + 1] - a),
             self.indices[a:b],
             self.values[a:b],
             self.width,
             None if self.labels is None else self.labels[start:stop],
             None if self.importances is None else self.importances[start:stop],
             None if self.tags is None else self.tags[start:stop],
+            self.own,
         )
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Block:
@@ -99,13 +142,14 @@ class Block:
         np.cumsum(sizes, out=indptr[1:])
         at = np.repeat(self.indptr[:-1][rows] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return Block(
-            indptr,
-            self.indices[at],
-            self.values[at],
+            seal(indptr),
+            seal(self.indices[at]),
+            seal(self.values[at]),
             self.width,
             None if self.labels is None else self.labels[rows],
             None if self.importances is None else self.importances[rows],
             None if self.tags is None else self.tags[rows],
+            True,
         )
 
     def balanced(self) -> Block:
@@ -134,7 +178,9 @@ def concatenate(blocks: Iterable[Block]) -> Block:
     have no tag; labels must be in all blocks or in none."""
     parts = list(blocks)
     if not parts:
-        return Block(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 0)
+        return Block(
+            seal(np.zeros(1, np.int64)), seal(np.zeros(0, np.int32)), seal(np.zeros(0, np.float32)), 0, own=True
+        )
     if len(parts) == 1:
         return parts[0]
     labelled = sum(part.labels is not None for part in parts)
@@ -145,14 +191,21 @@ def concatenate(blocks: Iterable[Block]) -> Block:
     for part, before in zip(parts, accumulate((part.nonzeros for part in parts), initial=0), strict=False):
         starts.append(part.indptr[1:] + before)
     return Block(
-        np.concatenate(starts),
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.values for part in parts]),
+        seal(np.concatenate(starts)),
+        seal(np.concatenate([part.indices for part in parts])),
+        seal(np.concatenate([part.values for part in parts])),
         max(part.width for part in parts),
         _filled([part.labels for part in parts], rows, 0),
         _filled([part.importances for part in parts], rows, 1.0),
         _filled([part.tags for part in parts], rows, NO_TAG),
+        True,
     )
+
+
+def seal(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, from now on read-only. For arrays that nobody else holds."""
+    array.flags.writeable = False
+    return array
 
 
 def _filled(parts: list[NDArray[Any] | None], rows: list[int], default: float) -> NDArray[Any] | None:
@@ -164,11 +217,12 @@ def _filled(parts: list[NDArray[Any] | None], rows: list[int], default: float) -
     )
 
 
-def _rows(X: Any) -> tuple[Indptr, Indices, Values, int]:
+def _rows(X: Any) -> CanonicalRows:
     if isinstance(X, tuple):
         if len(X) != 3:
             raise DataError(f"Block: a tuple must be (indptr, indices, values), got {len(X)} items.")
-        indptr, indices, values = (np.asarray(part) for part in X)
+        indptr, indices = (np.asarray(part) for part in X[:2])
+        values = numeric(X[2], "Block: values")
     elif hasattr(X, "tocsr"):
         if X.ndim != 2:
             raise DataError(f"Block: rows need a 2-dimensional matrix, got {X.ndim} dimension(s).")
@@ -177,28 +231,41 @@ def _rows(X: Any) -> tuple[Indptr, Indices, Values, int]:
     else:
         from scipy.sparse import csr_array
 
-        dense = np.asarray(X)
+        dense = numeric(X, "Block: values")
         if dense.ndim != 2:
             raise DataError(f"Block: rows need a 2-dimensional array, got {dense.ndim} dimension(s).")
-        sparse = csr_array(_numeric(dense, "values"))
+        sparse = csr_array(dense)
         indptr, indices, values = sparse.indptr, sparse.indices, sparse.data
     return canonical(indptr, indices, values)
 
 
-def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any]) -> tuple[Indptr, Indices, Values, int]:
-    """CSR arrays checked, sorted within rows, duplicates summed, each in its one dtype; and their width."""
+class CanonicalRows(NamedTuple):
+    """CSR arrays that keep the rules of a Block, and how wide they are."""
+
+    indptr: Indptr
+    indices: Indices
+    values: Values
+    width: int
+    own: bool  # copies; else they are those that were given, in order already
+
+
+def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], share: bool = True) -> CanonicalRows:
+    """CSR arrays checked, sorted within rows, duplicates summed, each in its one dtype.
+
+    Copies; with `share` not of many rows that need no change.
+    """
     if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != 1 or len(indptr) < 1:
         raise DataError("Block: indptr, indices and values must be one-dimensional, indptr with at least one entry.")
     if len(indices) != len(values):
         raise DataError(f"Block: {len(indices)} indices but {len(values)} values; they go in pairs.")
     if indptr.dtype.kind not in "iu" or (indices.dtype.kind not in "iu" and len(indices)):
         raise DataError(f"Block: indptr and indices must be whole numbers, got {indptr.dtype} and {indices.dtype}.")
-    starts = np.ascontiguousarray(indptr, INT64)
+    starts = np.ascontiguousarray(indptr, indptr.dtype if indptr.dtype in (INT32, INT64) else INT64)
     columns = np.ascontiguousarray(indices, indices.dtype if indices.dtype in (INT32, INT64) else INT64)
-    entries = np.ascontiguousarray(
-        _numeric(values, "values"), values.dtype if values.dtype in (FLOAT32, FLOAT64) else FLOAT64
-    )
-    fault, row, position, width, ordered = _native.survey_rows(starts, columns, entries)
+    entries = values if values.dtype in (FLOAT32, FLOAT64) else numeric(values, "Block: values")
+    entries = np.ascontiguousarray(entries, entries.dtype if entries.dtype in (FLOAT32, FLOAT64) else FLOAT64)
+    share = share and 8 * len(columns) > SHARED_FROM and columns.dtype == INT32 and entries.dtype == FLOAT32
+    fault, row, position, width, *copies = _native.own_rows(starts, columns, entries, share)
     if fault == 1:
         raise DataError(
             f"Block: indptr must start at 0, never fall and end at the number of entries ({len(columns)}); "
@@ -214,30 +281,43 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any])
             f"Block: row {row}, feature {columns[position]} has the value {entries[position]}; values must be finite "
             "and fit in float32. NaN and infinity have no place in a dot product: drop or impute them."
         )
-    starts = starts.copy() if not ordered else starts
-    narrow = columns.astype(INT32, copy=not ordered)
-    single = entries.astype(FLOAT32, copy=not ordered)
-    if not ordered:
-        kept = _native.canonicalise_rows(starts, narrow, single)
-        narrow, single = narrow[:kept], single[:kept]
-        if not np.isfinite(single).all():
-            raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
-    return starts, narrow, single, int(width)
+    if fault == 4:
+        raise DataError("Block: the arrays are being changed by another thread. Wait for it, or pass a copy.")
+    if fault == 5:
+        raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
+    own_starts, own_columns, own_entries = copies
+    if own_starts is None:
+        return CanonicalRows(np.ascontiguousarray(starts, INT64), columns, entries, width, False)
+    return CanonicalRows(own_starts, own_columns, own_entries, width, True)
 
 
-def _numeric(array: NDArray[Any], what: str) -> NDArray[Any]:
-    if array.dtype.kind in "iufb":
+def numeric(given: ArrayLike, what: str) -> NDArray[Any]:
+    """An array of real numbers, or a refusal that starts with `what`.
+
+    NumPy would make numbers of masked entries, times and the digits of a text without a word.
+    """
+    if isinstance(given, np.ma.MaskedArray):
+        if np.ma.is_masked(given):
+            raise DataError(f"{what} must be numbers, got a masked array with masked entries. Fill or drop them first.")
+        given = given.data
+    array = np.asarray(given)
+    kind = array.dtype.kind
+    if kind in "iufb":
         return array
-    if array.dtype.kind == "c":
-        raise DataError(f"Block: {what} must be real numbers. Complex data not supported.")
+    if kind == "c":
+        raise DataError(f"{what} must be numbers that have an order. Complex data not supported.")
+    if kind in "mM":
+        raise DataError(f"{what} must be numbers, got dtype {array.dtype}. Turn times into numbers first.")
+    if kind in "SU" or (kind == "O" and any(isinstance(one, str | bytes) for one in array.flat)):
+        raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"Block: {what} must be numbers, got dtype {array.dtype} ({error}).") from None
+        raise DataError(f"{what} must be numbers, got dtype {array.dtype} ({error}).") from None
 
 
 def _labels(labels: ArrayLike, n: int) -> Labels:
-    given = np.asarray(labels)
+    given = numeric(labels, "Block: labels")
     if given.shape != (n,):
         raise DataError(f"Block: {n} rows need labels of shape ({n},), got {given.shape}.")
     if given.dtype.kind == "b":
@@ -251,20 +331,25 @@ def _labels(labels: ArrayLike, n: int) -> Labels:
 
 
 def _importances(importances: ArrayLike, n: int) -> Importances:
-    given = np.ascontiguousarray(importances, np.float64)
+    given = numeric(importances, "Block: importances").astype(np.float64)  # a copy: nobody else can change it
     if given.shape != (n,):
         raise DataError(f"Block: {n} rows need importances of shape ({n},), got {given.shape}.")
-    wrong = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    wrong = np.flatnonzero(~((given >= 0) & (given <= LARGEST_IMPORTANCE)))
     if len(wrong):
-        raise DataError(
-            f"Block: row {wrong[0]} has the importance {given[wrong[0]]}; importances are finite and >= 0 "
-            "(0 skips a row)."
-        )
+        raise DataError(f"Block: row {wrong[0]} {importance_rule(given[wrong[0]])}")
     return given
 
 
+def importance_rule(value: float) -> str:
+    """What to say of an importance that breaks the rule."""
+    return (
+        f"has the importance {value}; importances lie between 0 and {LARGEST_IMPORTANCE:g} (0 skips a row). "
+        "Divide them all by the same number: only their ratios matter much."
+    )
+
+
 def _tags(tags: ArrayLike, n: int) -> NDArray[Any]:
-    given = np.asarray(tags)
+    given = np.array(tags)
     if given.shape != (n,):
         raise DataError(f"Block: {n} rows need tags of shape ({n},), got {given.shape}.")
     return given

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native, modelfile
 from rarestream._version import __version__
-from rarestream.blocks import LARGEST_INDEX, Block, canonical
-from rarestream.errors import DataError, ModelBusyError, ModelFileError
+from rarestream.blocks import LARGEST_IMPORTANCE, LARGEST_INDEX, Block, canonical, importance_rule, numeric
+from rarestream.errors import DataError, ModelBusyError, ModelFileError, RowError, SortedRowsWarning
 from rarestream.learners import TALLY, Learner, State, Weights, make_learner
-from rarestream.learners.base import padded, placed
-from rarestream.metrics import StreamingAuc
+from rarestream.learners.base import padded, placed, zeros
+from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.metrics.rows import Rows
 
 SCALES = ("none", "unit", "max")  # in the order of native/kernels.hpp
 DTYPES = ("float32", "float64")
 KINDS = ("resumable", "scoring")
+
+SPARE = 1  # slots that no row touches: features without weight are scored as the last one
 
 Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # of a model file: its header and arrays
 
@@ -47,7 +51,7 @@ class Model:
 
     def __init__(
         self,
-        learner: Learner | str,
+        learner: Learner | str = "auto",
         *,
         dtype: str = "float32",
         scale: str = "unit",
@@ -56,7 +60,9 @@ class Model:
         if isinstance(learner, str):
             learner = make_learner(learner)
         if not isinstance(learner, Learner):
-            raise TypeError(f"Model: a learner is needed, such as DualAveraging(), got {learner!r}.")
+            raise TypeError(
+                f"Model: a learner is needed, such as DualAveraging(), or the name of one, got {learner!r}."
+            )
         if dtype not in DTYPES:
             raise ValueError(f"Model: dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
         if scale not in SCALES:
@@ -70,15 +76,17 @@ class Model:
         self.rows = 0  # learned so far
         self.positives = 0
         self.progress = StreamingAuc()  # of the scores rows had before they were learned
+        self.order = SortedCheck()  # whether rows look sorted by label, those learned again left out
         self.source: dict[str, Any] = {}  # where the rows came from and how far it was read: for resuming
         self.pruned_from: int | None = None  # how many weights it had before any were cut
         self._n_features = n_features
-        self._state: State | Weights = learner.start(n_features, dtype, largest=scale == "max")
+        self._state: State | Weights = learner.start(n_features + SPARE, dtype, largest=scale == "max")
         self._kernel = learner.kernel()
         self._gate = _native.Gate()
         self._scale = SCALES.index(scale)
         self._coef: NDArray[Any] | None = None
         self._metrics: dict[str, float] = {}
+        self._doubt: str | None = None  # to be told when the rows at hand are learned
         self.chosen_by: ChosenBy | None = None  # what settled the learner, if nobody named it
 
     @classmethod
@@ -86,6 +94,7 @@ class Model:
         """A model that goes on from a state of its learner, which from now on is its own."""
         model = cls(learner, dtype=str(state.table.dtype), scale=scale)
         model._state, model._n_features = state, n_features
+        model._room(n_features)
         return model
 
     # -- learning and scoring
@@ -95,29 +104,31 @@ class Model:
 
         `again`: the model has learned these rows before, so their scores say nothing about new ones, and are left
         out of `progress`.
+
+        A row whose step would leave the range of the state raises RowError: it was not learned, nor were those after
+        it; those before it were. Every other error is raised before anything is learned.
         """
+        _check("Model.learn", block)
         if block.labels is None:
             raise DataError("Model.learn: the block has no labels. Use score() for unlabelled rows.")
         scores = np.empty(len(block))
-        learned, rest = 0, block
+        learned = 0
         self._begin_learning()
         try:
             if again:
                 self._turn(None)
-            while True:
-                stop = self.learner.pause(self._resumable(), rest)
-                part = rest if stop is None else rest[:stop]
-                done = self._learn(part, scores[learned : learned + len(part)], again)
+            for piece in block.pieces():
+                done = self._learn(piece, scores[learned : learned + len(piece)], again)
                 learned += done
-                if stop is None or done < stop:
+                if done < len(piece):
                     break
-                rest = rest[stop:]
-                self._turn(rest)
-            self._n_features = max(self._n_features, block.width)
         finally:
             self._gate.end_learning()
+        if self._doubt is not None:
+            doubt, self._doubt = self._doubt, None
+            warnings.warn(doubt, SortedRowsWarning, stacklevel=2)
         if learned < len(block):
-            raise DataError(self._overflow(learned))
+            raise RowError(self._overflow(learned), learned)
         return scores
 
     def settle(self) -> None:
@@ -135,15 +146,21 @@ class Model:
 
     def score(self, block: Block) -> NDArray[np.float64]:
         """The rows' scores: larger means more likely positive. Changes nothing."""
+        _check("Model.score", block)
         scores = np.empty(len(block))
+        done = 0
         self._begin_scoring()
         try:
-            state = self._room(block.width)
-            if isinstance(state, Weights):
-                rows = (block.indptr, block.indices, block.values, block.width)
-                _native.score_weights(state.weight, state.largest, *rows, self._scale, scores)
-            else:
-                self._kernel.score(state, block, self._scale, scores)
+            for piece in block.pieces():
+                wrong = self._score(piece, scores[done : done + len(piece)])
+                if wrong >= 0:
+                    row = done + wrong
+                    raise RowError(
+                        f"Model.score: row {row} of the block has values so large that its score is {scores[row]} with "
+                        f"scale={self.scale!r}. Scale the values down.",
+                        row,
+                    )
+                done += len(piece)
         finally:
             self._gate.end_scoring()
         return scores
@@ -165,33 +182,36 @@ class Model:
 
     @property
     def coef(self) -> NDArray[Any]:
-        """The weight of every feature; read-only. Exact zeros where l1 says so. For scaled rows: see `scale`."""
+        """The weight of every feature; read-only. Exact zeros where l1 says so. For scaled rows: see `scale`.
+
+        With scale="max" these are the weights of the values as they come, in float64: those of very small values may
+        be very large.
+        """
         if self._coef is None:
             weights, _, known = self.weights()
-            weights = weights[: self._n_features]
             if known is not None:
-                known = known[: self._n_features]
-                weights = np.divide(weights, known, out=np.zeros_like(weights), where=known > 0)
+                weights = np.divide(weights, known, out=np.zeros(len(weights)), where=known > 0, dtype=np.float64)
             weights.flags.writeable = False
             self._coef = weights
         return self._coef
 
     def weights(self) -> Weights:
         """What scoring needs: every feature's weight as scaled rows meet it, class counts, largest values."""
-        if isinstance(self._state, Weights):
-            return self._state
-        weight = np.zeros(self._n_features, self._weight_dtype)
-        for start, part in self._weights():
-            weight[start : start + len(part)] = part
-        largest = self._state.largest
-        if largest is not None:
-            largest = padded(largest[: self._n_features], self._n_features)  # a state may have less room: `widest`
-        return Weights(weight, self._state.tally[: len(TALLY)], largest)
+        with self._reading("weights"):
+            weight = zeros((self._n_features,), self._weight_dtype)
+            for start, part in self._weights():
+                if part.any():  # pages of zeros stay untouched
+                    weight[start : start + len(part)] = part
+            largest = self._state.largest
+            if largest is not None:
+                largest = padded(largest[: self._n_features], self._n_features)  # a state may have less room: `widest`
+            return Weights(weight, self._state.tally[: len(TALLY)], largest)
 
     @property
     def nonzeros(self) -> int:
         """How many weights are not zero: the size of the model."""
-        return sum(int(np.count_nonzero(part)) for _, part in self._weights())
+        with self._reading("nonzeros"):
+            return sum(int(np.count_nonzero(part)) for _, part in self._weights())
 
     @property
     def state_bytes(self) -> int:
@@ -294,6 +314,18 @@ class Model:
         return (Model.from_bytes, (self.to_bytes(self.kind),))
 
     def _parts(self, kind: str) -> Parts:
+        """Header and arrays of a file, all of one moment; ModelFileError if no file could be read back from them."""
+        with self._reading("save"):
+            header, arrays = self._parts_now(kind)
+        for name, array in arrays.items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise ModelFileError(
+                    f"Model.save: {name!r} of {self.learner!r} holds NaN or infinity: such a model could never be "
+                    "loaded again. Nothing was written. Learn with a smaller learning rate or more regularisation."
+                )
+        return header, arrays
+
+    def _parts_now(self, kind: str) -> Parts:
         if kind not in KINDS:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
         if kind == "resumable" and self.kind == "scoring":
@@ -317,6 +349,8 @@ class Model:
             header["chosen_by"] = chosen_by._asdict()
         if self.pruned_from is not None:
             header["pruned_from"] = self.pruned_from
+        if self.order.runs:
+            header["label_order"] = self.order.state()
         arrays: dict[str, NDArray[Any]] = {}
         if kind == "resumable":
             assert isinstance(self._state, State)
@@ -345,9 +379,13 @@ class Model:
             made = make_learner(header["learner"]["name"], **header["learner"]["settings"])
             model = cls(made, dtype=header["dtype"], scale=header["scale"], n_features=count)
             model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
+            if model.positives > model.rows:
+                raise ValueError(f"{model.positives} of its {model.rows} rows are positive")
             model.source = dict(header["source"])
             model.pruned_from = _count(header["pruned_from"]) if "pruned_from" in header else None
             model._metrics = {str(name): float(value) for name, value in header["metrics"].items()}
+            if "label_order" in header:
+                model.order = SortedCheck.from_state(list(header["label_order"]))
             if "chosen_by" in header:
                 told = header["chosen_by"]
                 model.chosen_by = ChosenBy(str(told["name"]), _count(told["rows"]))
@@ -384,7 +422,7 @@ class Model:
         elif kind == "scoring":
             if self.leader is not self.learner:
                 raise ValueError(f"{self.learner.name} scores as others do")
-            weight = placed(index, _checked(arrays, "weight", np.dtype(self.dtype), len(index)), d)
+            weight = placed(index, _checked(arrays, "weight", np.dtype(self.dtype), len(index)), d + SPARE)
             self._state = Weights(weight, state.tally[:numbers].copy(), state.largest)
         else:
             raise ValueError(f"its kind is {kind!r}")
@@ -405,6 +443,32 @@ class Model:
         return self._state
 
     def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
+        """Learns rows, up to one that cannot be learned, taking stock where the learner wants to; returns how many."""
+        learned, rest = 0, block
+        while True:
+            stop = self.learner.pause(self._resumable(), rest)
+            part = rest if stop is None else rest[:stop]
+            done = self._learn_part(part, scores[learned : learned + len(part)], again)
+            learned += done
+            if stop is None or done < stop:
+                break
+            rest = rest[stop:]
+            self._turn(rest)
+        whole = learned == len(block)
+        width = block.width if whole else int(block[:learned].indices.max(initial=-1)) + 1
+        self._n_features = max(self._n_features, width)
+        return learned
+
+    def _score(self, block: Block, scores: NDArray[np.float64]) -> int:
+        """Scores rows; the first whose score is not finite, or -1."""
+        state = self._state
+        block = block.within(state.slots)
+        if isinstance(state, Weights):
+            rows = (block.indptr, block.indices, block.values, block.width)
+            return _native.score_weights(state.weight, state.largest, *rows, self._scale, scores)
+        return self._kernel.score(state, block, self._scale, scores)
+
+    def _learn_part(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
         """Learns rows, up to one that cannot be learned; returns how many."""
         if block.width > self.learner.widest:  # that of a block it was cut from
             block = dataclasses.replace(block, width=int(block.indices.max(initial=-1)) + 1)
@@ -414,10 +478,12 @@ class Model:
         self._coef = None
         done = block if learned == len(block) else block[:learned]
         assert done.labels is not None
+        positives = done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
         self.rows += learned
-        self.positives += done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
+        self.positives += positives
         if not again:
             self.progress.count(Rows(done.labels, scores[:learned], done.importances))
+            self._doubt = self.order.add(done.labels, positives) or self._doubt
         return learned
 
     def _turn(self, rest: Block | None) -> None:
@@ -434,17 +500,18 @@ class Model:
         self.progress.count(turn.rows)
 
     def _room(self, width: int) -> State | Weights:
-        """The state with at least `width` slots, or all it can have. Slots to spare change nothing that can be seen."""
+        """The state with slots for `width` features and one to spare, or all it can have. That changes nothing else."""
         state, most = self._state, self.learner.widest
+        width += SPARE
         if min(width, most) > state.slots:
             # Room to spare, so that indices a little larger do not move the state again; untouched, it costs nothing.
             slots = min(max(width + width // 4, state.slots + state.slots // 2), most)
             try:
-                self._state = state = self._grown(state, slots)
+                self._state = state = self.learner.grown(self._resumable(), slots)
             except MemoryError:
                 raise DataError(
-                    f"Model: feature index {width - 1} needs a state of {self._bytes(slots) / 1e9:.1f} GB or more, "
-                    "which this machine does not have. Hash or renumber the features into a smaller range."
+                    f"Model: feature index {width - SPARE - 1} needs a state of {self._bytes(slots) / 1e9:.1f} GB or "
+                    "more, which this machine does not have. Hash or renumber the features into a smaller range."
                 ) from None
         return state
 
@@ -463,15 +530,12 @@ class Model:
             else:
                 yield start, self._kernel.weights(state, start, stop)
 
-    def _grown(self, state: State | Weights, slots: int) -> State | Weights:
-        return state.grown(slots) if isinstance(state, Weights) else self.learner.grown(state, slots)
-
     def _bytes(self, slots: int) -> int:
         return slots * sum(self.learner.layout.columns.values()) * np.dtype(self.dtype).itemsize
 
     def _overflow(self, row: int) -> str:
         """Why row `row` of a block could not be learned, and the way on."""
-        told = f"The {row} rows before it were learned, it was not."
+        told = f"The {row} rows before it were learned, it was not." if row else "Nothing was learned."
         if self.scale == "none":
             return (
                 f"Model.learn: row {row} of the block has values so large that its step overflows {self.dtype} with "
@@ -485,15 +549,33 @@ class Model:
     def _begin_learning(self) -> None:
         if not self._gate.begin_learning():
             raise ModelBusyError(
-                "Model.learn: another thread is learning or scoring with this model. Learn from one thread, "
+                "Model.learn: another thread is learning, scoring or saving with this model. Learn from one thread, "
                 "and score with a copy (Model.from_bytes(model.to_bytes())) meanwhile."
             )
 
-    def _begin_scoring(self) -> None:
+    def _begin_scoring(self, what: str = "score") -> None:
         if not self._gate.begin_scoring():
             raise ModelBusyError(
-                "Model.score: another thread is learning with this model. Score when it is done, or with a copy."
+                f"Model.{what}: another thread is learning with this model. Do it between two calls of learn, or with "
+                "a copy made then (Model.from_bytes(model.to_bytes()))."
             )
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        """While nobody learns: what is read of the state is all of one moment."""
+        self._begin_scoring(what)
+        try:
+            yield
+        finally:
+            self._gate.end_scoring()
+
+
+def _check(where: str, block: Block) -> None:
+    if not isinstance(block, Block):
+        raise TypeError(
+            f"{where}: takes a Block, got {type(block).__name__}. Block.of(X, labels) makes one of a matrix, an array "
+            "or a frame of numbers."
+        )
 
 
 def _cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[Any]) -> Parts:
@@ -524,19 +606,19 @@ def _largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room:
 
 
 def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:
-    columns, entries = np.asarray(indices), np.asarray(values)
+    columns, entries = np.asarray(indices), numeric(values, "Model: values")
     starts = np.array([0, len(columns)], np.int64)
     rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries)
     if label is None:
-        return Block(*rows)
+        return Block(*rows[:4], own=rows.own)
     if label not in (-1, 0, 1):
         raise DataError(f"Model.learn_one: labels are -1 and +1, or 0 and 1, got {label!r}.")
     weight = None
     if importance is not None:
-        if not 0 <= importance < float("inf"):
-            raise DataError(f"Model.learn_one: an importance is finite and >= 0, got {importance}.")
+        if not 0 <= importance <= LARGEST_IMPORTANCE:
+            raise DataError(f"Model.learn_one: the row {importance_rule(importance)}")
         weight = np.array([importance], np.float64)
-    return Block(*rows, np.array([1 if label == 1 else -1], np.int8), weight)
+    return Block(*rows[:4], np.array([1 if label == 1 else -1], np.int8), weight, own=rows.own)
 
 
 def _count(value: Any) -> int:

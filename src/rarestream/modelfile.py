@@ -8,11 +8,15 @@ arrays give the same bytes. The format is specified in docs/model-file.md.
 
 from __future__ import annotations
 
+import io
 import json
+import math
+import mmap
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +25,7 @@ from rarestream.errors import ModelFileError
 
 FORMAT = 1
 KEY = "rarestream"
+LONGEST_HEADER = 100 << 20  # bytes; safetensors reads no longer one
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "|i1", "|u1")
 
 Header = dict[str, Any]
@@ -64,12 +69,18 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
-    """The header and the arrays of a file; ModelFileError if anything about it is not as it should be."""
+    """The header and the arrays of a file; ModelFileError if anything about it is not as it should be.
+
+    The header is looked at first. The arrays of a regular file are mapped, once they are known to lie within it.
+    """
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return _parsed(file, None, str(path))
+            return _parsed(file, status.st_size, str(path), mapped=True)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror}).") from error
-    return from_bytes(data, str(path))
 
 
 def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -80,14 +91,25 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> b
         if array.dtype.str not in DTYPES:
             raise ModelFileError(f"array {name!r} has dtype {array.dtype}; a model file holds {', '.join(DTYPES)}.")
     full = {**header, "format": FORMAT}
-    full["checksum"] = _checksum(full, whole)
-    return bytes(save(whole, metadata={KEY: _json(full)}))
+    try:
+        full["checksum"] = _checksum(full, whole)
+        text = _json(full)
+        sound = _as_written(json.loads(text), text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"the header cannot be written as JSON ({error}). What does model.source hold?") from None
+    if not sound:
+        raise ModelFileError("the header would be read back as another one: keys of model.source must be text.")
+    return bytes(save(whole, metadata={KEY: text}))
 
 
 def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
-    if not data:
-        raise ModelFileError(f"{name}: the file is empty. It was never a model, or its writing was cut short.")
-    metadata, arrays = _opened(data, name)
+    return _parsed(io.BytesIO(data), len(data), name)
+
+
+def _parsed(file: IO[bytes], size: int | None, name: str, mapped: bool = False) -> tuple[Header, Arrays]:
+    """What stands in a file of so many bytes; None: a pipe, of which nobody knows."""
+    text = _container(file, size, name)
+    metadata, entries = _entries(text, name)
     try:
         header = json.loads(metadata[KEY])
         version = header["format"]
@@ -99,6 +121,23 @@ def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
         raise ModelFileError(
             f"{name}: written by format {version}; this version reads up to {FORMAT}. Upgrade rarestream."
         )
+    start, length = 8 + len(text), sum(entry.size for entry in entries)
+    if size is not None and size != start + length:
+        raise ModelFileError(
+            f"{name}: {size:,} bytes long, but its header tells of {start + length:,}: cut short or damaged. "
+            "Use another copy."
+        )
+    if mapped and length:
+        data: Any = mmap.mmap(file.fileno(), start + length, access=mmap.ACCESS_READ)
+    else:
+        data, start = _exactly(file, length), 0
+        if len(data) < length or file.read(1):
+            raise ModelFileError(f"{name}: longer or shorter than its header tells: damaged. Use another copy.")
+    arrays: Arrays = {}
+    for entry in entries:
+        array = np.frombuffer(data, entry.dtype, entry.items, start)
+        arrays[entry.name] = array.reshape(entry.shape)
+        start += entry.size
     written = _as_written(header, metadata[KEY])
     checksum = header.pop("checksum", None)
     if not written or checksum != _checksum(header, arrays):
@@ -106,26 +145,67 @@ def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
     return header, arrays
 
 
-def _opened(data: bytes, name: str) -> tuple[dict[str, str], Arrays]:
-    """Every check of the container happens here, before any array is made."""
-    from safetensors import SafetensorError, deserialize
+class _Entry(NamedTuple):
+    """An array as the container describes it."""
 
-    size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or size > len(data) - 8 or size < 2 or data[8:9] != b"{":
-        raise ModelFileError(f"{name}: not a rarestream model, or cut short ({len(data)} bytes).")
-    try:
-        metadata = json.loads(data[8 : 8 + size])["__metadata__"]
-        entries = deserialize(data)  # type: ignore[no-untyped-call]
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ModelFileError(f"{name}: not a rarestream model, or damaged ({error}).") from None
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def items(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.items * self.dtype.itemsize
+
+
+def _container(file: IO[bytes], size: int | None, name: str) -> bytes:
+    """The text of the container's header: the first bytes of a file say how long it is."""
+    if size == 0:
+        raise ModelFileError(f"{name}: the file is empty. It was never a model, or its writing was cut short.")
+    start = _exactly(file, 8)
+    length = int.from_bytes(start, "little")
+    room = LONGEST_HEADER if size is None else min(LONGEST_HEADER, size - 8)
+    text = _exactly(file, length) if len(start) == 8 and 2 <= length <= room else b""
+    if not text.startswith(b"{") or len(text) < length:
+        raise ModelFileError(f"{name}: not a rarestream model, or cut short.")
+    return text
+
+
+def _entries(text: bytes, name: str) -> tuple[dict[str, str], list[_Entry]]:
+    """The metadata, and the arrays one after the other without a gap. Nothing but what `to_bytes` writes is read."""
     kinds = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
-    arrays: Arrays = {}
-    for key, entry in entries:
-        if entry["dtype"] not in kinds:
-            raise ModelFileError(f"{name}: array {key!r} has the type {entry['dtype']}; a model has none such.")
-        array = np.frombuffer(bytes(entry["data"]), dtype=kinds[entry["dtype"]])
-        arrays[key] = array.reshape(entry["shape"])
-    return metadata, arrays
+    try:
+        whole = json.loads(text)
+        if json.dumps(whole, separators=(",", ":"), ensure_ascii=False).encode().ljust(len(text)) != text:
+            raise ValueError("its header is spelled otherwise")
+        metadata = dict(whole.pop("__metadata__"))
+        found: list[_Entry] = []
+        end = 0
+        for key, entry in whole.items():
+            if entry["dtype"] not in kinds:
+                raise ValueError(f"array {key!r} has the type {entry['dtype']!r}; a model has none such")
+            shape = tuple(entry["shape"])
+            if len(shape) > 4 or not all(type(axis) is int and 0 <= axis < 1 << 40 for axis in shape):
+                raise ValueError(f"array {key!r} has the shape {list(shape)}")
+            found.append(_Entry(key, np.dtype(kinds[entry["dtype"]]), shape))
+            begin, end = end, end + found[-1].size
+            if entry["data_offsets"] != [begin, end]:
+                raise ValueError(f"array {key!r} does not stand where its shape and the arrays before it say")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelFileError(f"{name}: not a rarestream model, or damaged ({error}).") from None
+    return metadata, found
+
+
+def _exactly(file: IO[bytes], size: int) -> bytes:
+    """So many bytes, or all there are: memory is asked for as they come."""
+    parts, left = [], size
+    while left and (part := file.read(min(left, 1 << 24))):
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:

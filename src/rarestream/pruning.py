@@ -94,7 +94,8 @@ class Ranked:
 
     def __init__(self, weights: Weights, scale: int) -> None:
         self.order = _native.ranked(weights.weight)  # the features of weights that are not zero
-        self._weights = weights
+        slots = weights.slots + 1  # the last is for features without weight
+        self._weights = Weights(padded(weights.weight, slots), weights.tally, padded(weights.largest, slots))
         self._scale = scale
 
     def path(self, rows: Rows, sizes: int | Sequence[int] = SIZES, auc_loss: float | None = None) -> Path:
@@ -120,12 +121,10 @@ class Ranked:
         for block in _pieces(rows):
             if block.labels is None:
                 raise DataError("path: the rows have no labels to compare with.")
-            if block.width > len(classes):
-                self._weights = self._weights.grown(block.width)
-                classes = padded(classes, block.width)
+            rows_now = block.within(len(classes))
             weight, _, largest = self._weights
             scores = np.empty((len(sizes), len(block)))
-            args = (block.indptr, block.indices, block.values, block.width, self._scale, scores)
+            args = (rows_now.indptr, rows_now.indices, rows_now.values, rows_now.width, self._scale, scores)
             _native.score_path(weight, classes, largest, *args)
             labels, importances = block.labels, block.importances
             living = labels if importances is None else labels[importances > 0]
@@ -169,8 +168,9 @@ def spread(first: int, last: int, count: int = SIZES) -> list[int]:
 def _pieces(rows: Rows) -> Iterator[Block]:
     """The rows, so many at a time that their scores at all sizes do not need much room."""
     for block in [rows] if isinstance(rows, Block) else rows:
-        for start in range(0, len(block), AT_ONCE):
-            yield block[start : start + AT_ONCE]
+        for piece in block.pieces():
+            for start in range(0, len(piece), AT_ONCE):
+                yield piece[start : start + AT_ONCE]
 
 
 def _repeatable(blocks: Iterable[Block]) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rarestream import Block, DataError
-from rarestream.blocks import concatenate
-from tests.strategies import blocks
+from rarestream import Block, DataError, Model, auc, learner_names
+from rarestream.blocks import SHARED_FROM, concatenate
+from rarestream.errors import RowError
+from tests.strategies import block_of, blocks
 
 
 def test_every_field_has_one_dtype_whatever_came():
@@ -88,7 +91,7 @@ def test_rows_that_break_a_rule_are_refused(X, rule):
         ([1, 2], None, r"row 1 has the label"),
         ([1, np.nan], None, r"row 1 has the label"),
         ([1], None, r"2 rows need labels of shape \(2,\), got \(1,\)"),
-        ([1, -1], [1, -1], r"row 1 has the importance -1.0; importances are finite and >= 0"),
+        ([1, -1], [1, -1], r"row 1 has the importance -1.0; importances lie between 0 and 1e\+12"),
         ([1, -1], [np.nan, 1], r"row 0 has the importance nan"),
         ([1, -1], [1], r"2 rows need importances"),
     ],
@@ -143,3 +146,102 @@ def test_what_has_not_two_classes_is_not_balanced():
         Block.of(np.eye(2), [1, 1]).balanced()
     with pytest.raises(DataError, match="no positive row"):
         Block.of(np.eye(2), [1, -1], importances=[0, 1]).balanced()
+
+
+def refilled(rows: int, k: int = 4) -> tuple[Block, np.ndarray, np.ndarray, np.ndarray]:
+    """A Block, and the arrays it was made of."""
+    indptr = np.arange(rows + 1, dtype=np.int64) * k
+    indices = np.tile(np.arange(k, dtype=np.int32), rows)
+    values = np.ones(rows * k, np.float32)
+    return Block.of((indptr, indices, values), np.tile([1, -1], rows // 2)), indptr, indices, values
+
+
+def test_what_happens_to_the_arrays_it_was_made_of_changes_no_block():
+    block, indptr, indices, values = refilled(100)
+    expected = Model("dual-auc").learn(block)
+    indices[:], values[:], indptr[1:-1] = 2**31 - 1, np.nan, -5
+    assert Model("dual-auc").learn(block).tolist() == expected.tolist()
+    for part in (block.indptr, block.indices, block.values):
+        with pytest.raises(ValueError, match="read-only|WRITEABLE"):
+            part[:] = 0
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+            part.flags.writeable = True
+
+
+@pytest.mark.parametrize("broken", ["indices", "values", "indptr"])
+def test_many_rows_are_shared_and_looked_at_again_when_they_are_learned_or_scored(broken):
+    rows = SHARED_FROM // (8 * 64) + 3000
+    block, *arrays = refilled(rows, 64)
+    assert not block.own and np.shares_memory(block.indices, arrays[1])
+    model = Model("dual-auc")
+    assert model.learn(block).tolist() == Model("dual-auc").learn(block.take(np.arange(rows))).tolist()
+    model = Model("dual-auc")
+    at = {"indptr": 0, "indices": 1, "values": 2}[broken]
+    arrays[at][len(arrays[at]) * 3 // 4] = {"indptr": 1 << 40, "indices": -7, "values": np.nan}[broken]
+    with pytest.raises(RowError, match="have changed since it was made") as error:
+        model.learn(block)
+    assert error.value.row == model.rows > 0
+    with pytest.raises(RowError, match="have changed"):
+        model.score(block)
+    assert Model.from_bytes(model.to_bytes()).rows == model.rows
+
+
+def test_a_block_made_of_whatever_its_caller_says_writes_nowhere_else():
+    wrong = Block(np.array([0, 1]), np.array([2**30], np.int32), np.ones(1, np.float32), 1, np.ones(1, np.int8))
+    model = Model("dual-auc")
+    model.learn(wrong)
+    assert model.n_features == 2**30 + 1
+    past = Block(np.array([0, 9]), np.array([0], np.int32), np.ones(1, np.float32), 1, np.ones(1, np.int8))
+    with pytest.raises(RowError, match="indptr must start at 0"):
+        Model("dual-auc").learn(past)
+
+
+@pytest.mark.parametrize("importance", [np.nan, -1.0, 1e300])
+def test_an_importance_that_was_never_checked_is_not_learned(importance):
+    block = block_of([{0: 1.0}, {1: 1.0}, {0: 2.0}], [1, -1, 1])
+    for name in learner_names():
+        model = Model(name)
+        model.learn(block)
+        before = model.to_bytes()
+        with pytest.raises(RowError):
+            model.learn(replace(block, importances=np.full(3, importance)))
+        assert model.to_bytes() == before, name
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        (np.ma.array([[1.0, 2.0]], mask=[[True, False]]), "masked array with masked entries. Fill or drop"),
+        (np.array([["1", "2.5"]]), "must be numbers, got text"),
+        (np.array([["1", 2.5]], object), "must be numbers, got text"),
+        (np.array([["2020-01-01", "2021-01-01"]], "datetime64[D]"), "Turn times into numbers"),
+        (np.array([[1, 2]], "timedelta64[s]"), "Turn times into numbers"),
+    ],
+)
+def test_what_numpy_would_turn_into_numbers_without_a_word_is_refused(values, rule):
+    with pytest.raises(DataError, match=rf"Block: values .*{rule}"):
+        Block.of(values)
+    row = values[0]
+    with pytest.raises(DataError, match=rf"Block: values .*{rule}"):
+        Block.of((np.array([0, 2]), np.array([0, 1]), row))
+    with pytest.raises(DataError, match=rf"Block: labels .*{rule}"):
+        Block.of(np.ones((2, 1)), row)
+    with pytest.raises(DataError, match=rf"Block: importances .*{rule}"):
+        Block.of(np.ones((2, 1)), [1, 0], row)
+    with pytest.raises(DataError, match=rule):
+        Model().learn_one([0, 1], row, 1)
+    with pytest.raises(DataError, match=rf"auc: labels .*{rule}"):
+        auc(row, [1.0, 2.0])
+    with pytest.raises(DataError, match=rf"auc: scores .*{rule}"):
+        auc([0, 1], row)
+
+
+def test_masks_and_objects_that_hide_nothing_are_taken():
+    assert Block.of(np.ma.array([[1.0, 2.0]])).values.tolist() == [1, 2]
+    assert Block.of(np.array([[1, 2.5]], object)).values.tolist() == [1, 2.5]
+
+
+def test_a_block_says_how_large_it_is_not_what_is_in_it():
+    block = block_of([{0: 1.0, 5: 2.0}, {1: 1.0}], [1, -1])
+    assert repr(block) == "<Block: 2 rows (1 positive), 3 non-zeros, 6 columns>"
+    assert "no labels" in repr(block_of([{0: 1.0}]))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 
-from rarestream.blocks import Block, Labels, canonical
+from rarestream.blocks import Block, CanonicalRows, Labels, canonical
 from rarestream.errors import DataError, MissingExtraError
 from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate
@@ -239,14 +239,14 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         above = y == self.classes_[1]
         return np.where(above, POSITIVE, NEGATIVE) if (above | (y == self.classes_[0])).all() else None
 
-    def _checked(self, rows: tuple[Any, Any, Any, int], labels: Labels | None = None) -> Block:
-        width = rows[3]
+    def _checked(self, rows: CanonicalRows, labels: Labels | None = None) -> Block:
+        width = rows.width
         if width > self.n_features_in_:
             raise DataError(
                 f"{self._name}: a row has feature index {width - 1}, but the matrix says it has "
                 f"{self.n_features_in_} columns."
             )
-        return Block(*rows, labels)
+        return Block(*rows[:4], labels, own=rows.own)
 
 
 def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.float64] | None]:

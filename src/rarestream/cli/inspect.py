@@ -63,6 +63,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "intercept": model.intercept,
         "threshold": model.threshold,
         "metrics": header.get("metrics", {}),
+        "looks_sorted": model.order.suspicious,
         "source": model.source,
         # Without a file to go by, columns are what the program that trained it passed in: NumPy's, from 0.
         "zero_based": kept is None or bool(kept[1].settings["zero_based"]),
@@ -121,6 +122,8 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     if "progressive_auc" in metrics:
         auc = ink(f"{metrics['progressive_auc']:.4f}", "bold", "cyan")
         lines.append(("AUC", f"{auc} progressive [{metrics['auc_low']:.4f}, {metrics['auc_high']:.4f}]"))
+        if facts["looks_sorted"]:
+            lines.append(("", "which means little: the rows looked sorted by label when they were learned"))
     lines += [("threshold", f"{facts['threshold']:.4g}"), *_source_lines(facts["source"])]
     lines.append(("written by", f"rarestream {facts['rarestream']}"))
     for word, text in lines:

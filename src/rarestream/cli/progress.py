@@ -11,7 +11,6 @@ from typing import Any
 from rarestream.cli import failures, look
 from rarestream.evaluate import Run, Step
 from rarestream.metrics import Estimate, StreamingAuc
-from rarestream.readers import SortedCheck
 
 REDRAWN = 0.2  # seconds between live lines
 HEADING = "       rows     AUC  95 % interval     since last  positive    weights  rows/s"
@@ -20,14 +19,13 @@ HEADING = "       rows     AUC  95 % interval     since last  positive    weight
 class Progress:
     """Told of every step; prints what is due. `table`, `live` and `lines` say which of the three."""
 
-    def __init__(self, run: Run, *, table: bool, live: bool, lines: bool, check_order: bool) -> None:
+    def __init__(self, run: Run, *, table: bool, live: bool, lines: bool) -> None:
         self._run = run
         self._table = table
         self._live = live
         self._lines = lines
         self._ink = look.stderr()
-        self._order = SortedCheck() if check_order else None
-        self.looks_sorted = False
+        self._doubted = run.model.order.suspicious  # an earlier run has said so
         self._since = StreamingAuc()
         self._began = self._moving = time.monotonic()
         self._marked_rows = 0
@@ -38,6 +36,10 @@ class Progress:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._began
+
+    @property
+    def looks_sorted(self) -> bool:
+        return self._run.model.order.suspicious
 
     @property
     def pace(self) -> tuple[float, float]:
@@ -57,11 +59,9 @@ class Progress:
         assert labels is not None
         if self._run.stream.settings["shuffle"] is not None and self._moving == self._began:
             self._moving = time.monotonic()
-        if self._order is not None:
-            message = self._order.add(labels)
-            if message is not None:
-                self.looks_sorted = True
-                self.warn(message)
+        if self.looks_sorted and not self._doubted:
+            self._doubted = True
+            self.warn(self._run.model.order.message)
         if self._table or self._lines:
             self._since.add(labels, step.scores, step.block.importances)
             if step.mark:

@@ -93,7 +93,6 @@ def race(
         table=not quiet and (terminal or progress is not None) and not json,
         live=not quiet and terminal,
         lines=json,
-        check_order=shuffle is None,
     )
     if not quiet:
         for line in _plan(racing):

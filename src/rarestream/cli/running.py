@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,16 +52,18 @@ def marks(pace: str | None) -> Iterator[int]:
 
 
 def learn(run: Run, show: Progress, save: Callable[[], None], save_every: int | None) -> None:
-    from rarestream.errors import DataError
+    from rarestream.errors import DataError, SortedRowsWarning
 
     saved = 0
     try:
         show.start()
-        for step in run:
-            show.step(step)
-            if save_every and run.rows - saved >= save_every:
-                save()
-                saved = run.rows
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SortedRowsWarning)  # `show` says it in its own way
+            for step in run:
+                show.step(step)
+                if save_every and run.rows - saved >= save_every:
+                    save()
+                    saved = run.rows
         show.close()
     except DataError as error:
         show.clear()

@@ -111,7 +111,6 @@ def train(
         table=not quiet and (terminal or progress is not None) and not json,
         live=not quiet and terminal,
         lines=json,
-        check_order=how.get("shuffle") is None,
     )
     if place.known and not quiet:
         show.note(_where(place))

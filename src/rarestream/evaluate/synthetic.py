@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.blocks import Block
+from rarestream.blocks import Block, seal
 
 D = 2**18
 FIELDS = 24
@@ -166,4 +166,5 @@ def _block(columns: NDArray[np.int32], labels: NDArray[np.int8]) -> Block:
     n, k = columns.shape
     indices = columns.reshape(-1)
     width = int(indices.max()) + 1 if len(indices) else 0
-    return Block(np.arange(n + 1, dtype=np.int64) * k, indices, np.ones(n * k, np.float32), width, labels)
+    starts, ones = np.arange(n + 1, dtype=np.int64) * k, np.ones(n * k, np.float32)
+    return Block(seal(starts), seal(indices), seal(ones), width, labels, own=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.evaluate.resume import Place
-from rarestream.metrics import StreamingAuc
+from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.model import Model
 from rarestream.readers import Stream
 
@@ -28,6 +28,7 @@ class Learning(Protocol):
     rows: int
     positives: int
     source: dict[str, Any]
+    order: SortedCheck
 
     @property
     def progress(self) -> StreamingAuc: ...

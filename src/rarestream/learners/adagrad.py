@@ -29,7 +29,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner, non_negative, positive, register, switch
+from rarestream.learners.base import RATES, STRENGTHS, About, Learner, non_negative, positive, register, switch
 
 
 @register("adagrad")
@@ -37,9 +37,11 @@ from rarestream.learners.base import About, Learner, non_negative, positive, reg
 class AdaGrad(Learner):
     """AdaGrad of Duchi, Hazan and Singer (JMLR 2011), dual averaging, logistic loss: O(k) a row, exact zeros."""
 
-    learning_rate: float = positive(0.6, "Length of the steps: eta in [1].")
-    l1: float = non_negative(0.0, "Mean gradients up to this give weights that are exactly zero: lambda in [1].")
-    epsilon: float = positive(1e-8, "Keeps the first steps finite: delta in [1].")
+    learning_rate: float = positive(0.6, "Length of the steps: eta in [1].", **RATES)
+    l1: float = non_negative(
+        0.0, "Mean gradients up to this give weights that are exactly zero: lambda in [1].", **STRENGTHS
+    )
+    epsilon: float = positive(1e-8, "Keeps the first steps finite: delta in [1].", **RATES)
     intercept: bool = switch(True, "Whether the log odds have a constant term.")
 
     loss_is_logistic: ClassVar[bool] = True

@@ -18,7 +18,6 @@ whatever the model is after. A row of importance h counts as h rows learned at o
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +27,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import TALLY, About, Kernel, Layout, Learner, State, Turn, register, whole
+from rarestream.learners.base import TALLY, About, Kernel, Layout, Learner, State, Turn, register, whole, zeros
 from rarestream.learners.lanes import LEAST, LaneKernel, Lanes, LaneState, auto_learners, choice, judged
 from rarestream.metrics.paired import Standings
 from rarestream.metrics.rows import Rows
@@ -82,7 +81,7 @@ class Auto(Learner):
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         slots = min(slots, self.widest)
         tally = np.zeros(len(TALLY) + len(self.layout.numbers))
-        known = np.zeros(slots, np.float32) if largest else None
+        known = zeros((slots,), np.float32) if largest else None
         return State(_lanes().table(slots), tally, known, self.more(slots, dtype))
 
     def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
@@ -128,7 +127,7 @@ class Auto(Learner):
     def pause(self, state: State, block: Block) -> int | None:
         """Up to the next look at who leads, or to the first row that is too wide to race."""
         stop = _after(block, self._next_look(int(state.tally[RACED])) - int(state.tally[RACED]))
-        most = self.widest - 1  # `AutoKernel.score` wants a slot that no row touches
+        most = self.widest - 1  # a slot stays that no row touches: Model.score
         if block.width > most:
             wide = np.flatnonzero(block.indices >= most)
             if len(wide):
@@ -189,12 +188,9 @@ class AutoKernel(Kernel):
         _report(state)
         return learned
 
-    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> None:
+    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
         """Bit for bit as a model made of the lane in the lead does."""
-        if block.width > state.slots:  # the last slot is that of all features too far to be raced, without weight
-            near = np.minimum(block.indices, np.int32(state.slots - 1))
-            block = dataclasses.replace(block, indices=near, width=state.slots)
-        self._lanes.score_alone(_lane_state(state), int(state.tally[LEAD]), block, scale, scores)
+        return self._lanes.score_alone(_lane_state(state), int(state.tally[LEAD]), block, scale, scores)
 
     def weights(self, state: State, start: int, stop: int) -> NDArray[np.float32]:
         lead = int(state.tally[LEAD])

@@ -8,8 +8,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import mmap
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
@@ -47,29 +49,43 @@ class Weights(NamedTuple):
     tally: NDArray[np.float64]
     largest: NDArray[np.float32] | None
 
-    def grown(self, slots: int) -> Weights:
-        at = np.flatnonzero(self.weight)
-        return Weights(placed(at, self.weight[at], slots), self.tally, padded(self.largest, slots))
-
     @property
     def slots(self) -> int:
         return len(self.weight)
 
 
+HUGE = 1 << 30  # bytes of an array from which on its pages are small ones
+
+
+def zeros(shape: tuple[int, ...], dtype: DTypeLike, stacked: bool = False, few: bool = False) -> NDArray[Any]:
+    """Zeros that cost memory where they are written to; `stacked`: column by column; `few`: hardly anywhere.
+
+    NumPy asks for pages of 2 MB, which are quicker to look up. In an array of gigabytes a few scattered numbers would
+    fill as many of these as there are: there, pages are of 4 KB.
+    """
+    kind = np.dtype(dtype)
+    size = math.prod(shape) * kind.itemsize
+    order: Any = "F" if stacked else "C"
+    if size < HUGE and not (few and size):
+        return np.zeros(shape, kind, order)
+    try:
+        plain = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"no room for {size} bytes") from error
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a kernel built without huge pages
+            plain.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(plain, kind).reshape(shape, order=order)
+
+
 def placed(at: NDArray[Any], values: NDArray[Any], slots: int) -> NDArray[Any]:
     """Zeros but for the values at some places. Where these are few, only the pages they stand on cost memory."""
-    size = slots * values.itemsize
-    if len(at) * mmap.PAGESIZE < size:
-        # NumPy asks for huge pages, and a few scattered values would fill as many of them as there are.
-        try:
-            plain = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except OSError as error:
-            raise MemoryError(f"no room for {slots} weights") from error
-        weights = np.frombuffer(plain, values.dtype)
-    else:
-        weights = np.zeros(slots, values.dtype)
+    weights = zeros((slots,), values.dtype, few=len(at) * mmap.PAGESIZE < slots * values.itemsize)
     weights[at] = values
     return weights
+
+
+RUN = 1 << 12  # entries that are copied together, or left alone if all are zero
 
 
 @overload
@@ -80,19 +96,34 @@ def padded(array: NDArray[Any] | None, slots: int, stacked: bool = False) -> NDA
     """The array with zeros after its last entry; `stacked`: column by column in memory."""
     if array is None:
         return None
-    wider = np.zeros((slots, *array.shape[1:]), array.dtype, "F" if stacked else "C")  # untouched pages cost no memory
-    wider[: len(array)] = array
+    wider = zeros((slots, *array.shape[1:]), array.dtype, stacked)
+    copy_touched(array, wider)
     return wider
 
 
-def positive(default: Any, says: str) -> Any:
-    """A setting that must be a finite number > 0. `says` is its line in the documentation."""
-    return dataclasses.field(default=default, metadata={"says": says, "rule": "> 0", "holds": lambda v: v > 0})
+def copy_touched(array: NDArray[Any], into: NDArray[Any]) -> None:
+    """Copies to zeros what is not zero, a run of entries at a time: pages that nobody has written to stay so."""
+    if array.nbytes < HUGE // 16:
+        into[: len(array)] = array
+        return
+    for start in range(0, len(array), RUN):
+        run = array[start : start + RUN]
+        if run.any() or np.signbit(run).any():  # -0.0 is not nothing
+            into[start : start + len(run)] = run
 
 
-def non_negative(default: Any, says: str) -> Any:
-    """A setting that must be a finite number >= 0."""
-    return dataclasses.field(default=default, metadata={"says": says, "rule": ">= 0", "holds": lambda v: v >= 0})
+def positive(default: Any, says: str, least: float = sys.float_info.min, most: float = sys.float_info.max) -> Any:
+    """A setting that is a number > 0, in a range with which states stay finite. `says`: its line in the docs."""
+    return _number(default, says, "> 0", least, most)
+
+
+def non_negative(default: Any, says: str, most: float = sys.float_info.max) -> Any:
+    """A setting that is a number >= 0, in a range with which states stay finite."""
+    return _number(default, says, ">= 0", 0.0, most)
+
+
+def _number(default: Any, says: str, rule: str, least: float, most: float) -> Any:
+    return dataclasses.field(default=default, metadata={"says": says, "rule": rule, "range": (least, most)})
 
 
 def whole(default: int, says: str, least: int = 0, most: int = 2**53) -> Any:
@@ -110,6 +141,12 @@ def one_of(default: str, says: str, *choices: str) -> Any:
 def switch(default: bool, says: str) -> Any:
     """A setting that is True or False."""
     return dataclasses.field(default=default, metadata={"says": says, "rule": "True or False"})
+
+
+# Of learners whose coordinate is a pair {z, n}: with rates and penalties in these ranges, all steps that the core lets
+# pass (BOUND in native/learn.hpp) leave finite pairs, in float32 too.
+RATES = {"least": 1e-12, "most": 1e6}
+STRENGTHS = {"most": 1e6}
 
 
 class Layout(NamedTuple):
@@ -140,8 +177,8 @@ class Kernel(ABC):
         """Learns the rows; writes the score of each before it was. Returns how many were learned."""
 
     @abstractmethod
-    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> None:
-        """Writes the rows' scores."""
+    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
+        """Writes the rows' scores. Returns the first row whose score is beyond float64, or -1."""
 
     @abstractmethod
     def weights(self, state: State, start: int, stop: int) -> NDArray[Any]:
@@ -152,7 +189,7 @@ class NativeKernel(Kernel):
     """That of a struct in native/learners."""
 
     def __init__(self, name: str, settings: list[float]) -> None:
-        self._core = _native.Kernel(name, settings)
+        self._core = _native.Kernel(name, [float(setting) for setting in settings])
 
     def learn(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
         assert block.labels is not None
@@ -169,9 +206,9 @@ class NativeKernel(Kernel):
             scores,
         )
 
-    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> None:
+    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
         more = list(state.more.values())
-        self._core.score(*state[:3], more, block.indptr, block.indices, block.values, block.width, scale, scores)
+        return self._core.score(*state[:3], more, block.indptr, block.indices, block.values, block.width, scale, scores)
 
     def weights(self, state: State, start: int, stop: int) -> NDArray[Any]:
         return self._core.weights(state.table[start:stop], state.tally, list(state.more.values()), start)
@@ -226,8 +263,10 @@ class Learner(ABC):
             if not number.is_integer() or not field.metadata["least"] <= number <= field.metadata["most"]:
                 raise ValueError(f"{where} {rule}, got {value!r}.")
             return int(number)
-        if not math.isfinite(number) or not field.metadata["holds"](number):
-            raise ValueError(f"{where} {rule}, got {value!r}.")
+        least, most = field.metadata["range"]
+        if not least <= number <= most:
+            inside = math.isfinite(number) and number > 0
+            raise ValueError(f"{where} {f'between {least:g} and {most:g}' if inside else rule}, got {value!r}.")
         return number
 
     @property
@@ -260,9 +299,9 @@ class Learner(ABC):
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         """The state before the first row; with the coordinates' largest values if asked for."""
         columns, numbers, stacked = self.layout
-        table = np.zeros((slots, sum(columns.values())), dtype, "F" if stacked else "C")
+        table = zeros((slots, sum(columns.values())), dtype, stacked)
         tally = np.zeros(len(TALLY) + len(numbers))
-        return State(table, tally, np.zeros(slots, np.float32) if largest else None, self.more(slots, dtype))
+        return State(table, tally, zeros((slots,), np.float32) if largest else None, self.more(slots, dtype))
 
     @property
     def widest(self) -> int:

@@ -44,7 +44,18 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream import _native
-from rarestream.learners.base import About, Learner, State, non_negative, one_of, positive, register, whole
+from rarestream.learners.base import (
+    RATES,
+    STRENGTHS,
+    About,
+    Learner,
+    State,
+    non_negative,
+    one_of,
+    positive,
+    register,
+    whole,
+)
 
 LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 
@@ -56,10 +67,10 @@ class DualAveraging(Learner):
     """Dual averaging with adaptive rates: O(k) a row, good without tuning."""
 
     loss: str = one_of("auc", "What is minimised: the squared hinge over pairs, or the log loss.", "auc", "logistic")
-    learning_rate: float = positive(None, "Length of the steps: gamma. None: 0.25 for auc, 1.3 for logistic.")
-    beta: float = positive(0.03, "Holds back the steps of features seen seldom; the larger, the more.")
-    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.")
-    rate_power: float = non_negative(0.5, "How strongly the size of past slopes shortens steps: r.")
+    learning_rate: float = positive(None, "Length of the steps: gamma. None: 0.25 for auc, 1.3 for logistic.", **RATES)
+    beta: float = positive(0.03, "Holds back the steps of features seen seldom; the larger, the more.", **RATES)
+    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.", **STRENGTHS)
+    rate_power: float = non_negative(0.5, "How strongly the size of past slopes shortens steps: r.", most=2.0)
     budget: int = whole(0, "Weights that may be other than zero at any time: B. 0: all. Not beside l1.", most=2**31 - 1)
 
     about: ClassVar[About] = About(
@@ -103,7 +114,7 @@ class DualAveraging(Learner):
     # The ladder knows what all weights are worth. That follows from z and n, so no file keeps it.
 
     def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
-        return {"ladder": _native.ladder(np.zeros(0, dtype), self.budget)} if self.budget else {}
+        return {"ladder": _native.ladder(np.zeros(0, dtype), float(self.budget))} if self.budget else {}
 
     def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
         return {}
@@ -115,4 +126,4 @@ class DualAveraging(Learner):
         weight = self.kernel().weights(state, 0, state.slots)
         with np.errstate(over="ignore"):  # infinite worth has a rung, too
             worth = state.table[:, 0] * weight
-        return state._replace(more={"ladder": _native.ladder(worth, self.budget)})
+        return state._replace(more={"ladder": _native.ladder(worth, float(self.budget))})

@@ -76,8 +76,8 @@ LAYOUT = Layout(
 class Fsauc(Learner):
     """FSAUC of Liu et al. (ICML 2018): stages, whose mean is the model; weights in an l1 ball."""
 
-    learning_rate: float = positive(0.5, "Length of the steps of the first stage: g.")
-    radius: float = positive(1000.0, "Bound on the sum of the absolute weights: r.")
+    learning_rate: float = positive(0.5, "Length of the steps of the first stage: g.", least=1e-12, most=1e12)
+    radius: float = positive(1000.0, "Bound on the sum of the absolute weights: r.", least=1e-12, most=1e12)
     expected_rows: int = whole(10000, "Number of rows to plan the stages for: n; fewer than 44 make none.", 44)
 
     about: ClassVar[About] = About(

@@ -38,7 +38,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import PAIR, About, Layout, Learner, non_negative, one_of, positive, register
+from rarestream.learners.base import (
+    PAIR,
+    RATES,
+    STRENGTHS,
+    About,
+    Layout,
+    Learner,
+    non_negative,
+    one_of,
+    positive,
+    register,
+)
 
 EXACT = Layout({"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}, ("dot_neg", "dot_pos"))  # with S-, S+; <w, S->, <w, S+>
 
@@ -48,11 +59,13 @@ EXACT = Layout({"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}, ("dot_neg", "dot_po
 class FtrlAuc(Learner):
     """FTRL-AUC of Zhou, Ying and Skiena (ICDM 2020): O(k) a row, exact zeros with l1 > 0."""
 
-    learning_rate: float = positive(0.6, "Length of the steps: gamma in [1].")
-    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda in [1].")
-    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights.")
+    learning_rate: float = positive(0.6, "Length of the steps: gamma in [1].", **RATES)
+    l1: float = non_negative(
+        0.0, "Strength of the penalty that makes weights exactly zero: lambda in [1].", **STRENGTHS
+    )
+    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights.", **STRENGTHS)
     beta: float = positive(
-        1.0, "Holds back the steps of features seen seldom: the 1 of [1]'s rate gamma / (1 + sqrt(v))."
+        1.0, "Holds back the steps of features seen seldom: the 1 of [1]'s rate gamma / (1 + sqrt(v)).", **RATES
     )
 
     means: str = one_of(

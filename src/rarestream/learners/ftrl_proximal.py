@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner, non_negative, positive, register, switch
+from rarestream.learners.base import RATES, STRENGTHS, About, Learner, non_negative, positive, register, switch
 
 
 @register("ftrl-proximal")
@@ -35,10 +35,10 @@ from rarestream.learners.base import About, Learner, non_negative, positive, reg
 class FtrlProximal(Learner):
     """FTRL-Proximal of McMahan et al. (KDD 2013), logistic loss: O(k) a row, exact zeros with l1 > 0."""
 
-    learning_rate: float = positive(4.0, "Length of the steps: alpha in [1], gamma above.")
-    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.")
-    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights.")
-    beta: float = positive(1.0, "Holds back the steps of features seen seldom; the larger, the more.")
+    learning_rate: float = positive(4.0, "Length of the steps: alpha in [1], gamma above.", **RATES)
+    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.", **STRENGTHS)
+    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights.", **STRENGTHS)
+    beta: float = positive(1.0, "Holds back the steps of features seen seldom; the larger, the more.", **RATES)
     intercept: bool = switch(True, "Whether the log odds have a constant term.")
 
     loss_is_logistic: ClassVar[bool] = True

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rarestream import _native
 from rarestream.blocks import Block
-from rarestream.learners.base import TALLY, Layout, Learner, State, padded
+from rarestream.learners.base import TALLY, Layout, Learner, State, copy_touched, padded, zeros
 from rarestream.learners.dual_averaging import DualAveraging
 from rarestream.learners.ftrl_auc import FtrlAuc
 from rarestream.learners.ftrl_proximal import FtrlProximal
@@ -81,18 +81,18 @@ class Lanes:
     def table(self, slots: int) -> NDArray[np.float32]:
         """A table of zeros that starts on a cache line: half as many lines to touch."""
         size = slots * 2 * self.width
-        room = np.zeros(size + LINE // 4, np.float32)  # untouched pages cost no memory
+        room = zeros((size + LINE // 4,), np.float32)
         skip = -room.ctypes.data % LINE // 4
         return room[skip : skip + size].reshape(slots, 2 * self.width)
 
     def start(self, slots: int, largest: bool) -> LaneState:
-        kept = np.zeros(slots, np.float32) if largest else None
+        kept = zeros((slots,), np.float32) if largest else None
         return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), kept)
 
     def grown(self, state: LaneState, slots: int) -> LaneState:
         """The same with room for more coordinates."""
         table = self.table(slots)
-        table[: len(state.table)] = state.table
+        copy_touched(state.table, table)
         return state._replace(table=table, largest=padded(state.largest, slots))
 
     def state(self, lane: int, state: LaneState, dtype: DTypeLike = np.float32) -> State:
@@ -163,10 +163,10 @@ class LaneKernel:
         )
         return learned, scores[:, : len(self.lanes.learners)]
 
-    def score_alone(self, state: LaneState, lane: int, block: Block, scale: int, scores: NDArray[np.float64]) -> None:
-        """Writes the rows' scores as a Model of one lane's `state` does, to the bit."""
+    def score_alone(self, state: LaneState, lane: int, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
+        """Writes the rows' scores as a Model of one lane's `state` does, to the bit; the first that is none, or -1."""
         rows = (block.indptr, block.indices, block.values, block.width)
-        self._core.score(state.table, state.largest, lane, *rows, scale, scores)
+        return self._core.score(state.table, state.largest, lane, *rows, scale, scores)
 
     def score(self, state: LaneState, block: Block, scale: int) -> NDArray[np.float32]:
         """The score of each row under each lane."""

@@ -71,8 +71,8 @@ LAYOUT = Layout(
 class Solam(Learner):
     """SOLAM of Ying, Wen and Lyu (NIPS 2016): O(k) a row; the model is the mean of the iterates."""
 
-    learning_rate: float = positive(7.0, "Length of the steps: xi in gamma = xi / sqrt(t).")
-    radius: float = positive(5.0, "Bound on the norm of the weights: r.")
+    learning_rate: float = positive(7.0, "Length of the steps: xi in gamma = xi / sqrt(t).", least=1e-12, most=1e12)
+    radius: float = positive(5.0, "Bound on the norm of the weights: r.", least=1e-12, most=1e12)
     expected_features: int = whole(
         0, "Start from weights r / sqrt(D) on the first D features; 0: from zero.", most=LARGEST_INDEX + 1
     )

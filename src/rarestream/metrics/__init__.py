@@ -3,11 +3,13 @@
 from rarestream.metrics.curves import average_precision, recall_at_fpr
 from rarestream.metrics.estimate import Estimate
 from rarestream.metrics.exact import auc, auc_difference, auc_interval
+from rarestream.metrics.order import SortedCheck
 from rarestream.metrics.streaming import StreamingAuc
 from rarestream.metrics.windowed import WindowedAuc
 
 __all__ = [
     "Estimate",
+    "SortedCheck",
     "StreamingAuc",
     "WindowedAuc",
     "auc",

@@ -129,7 +129,9 @@ def welch(placed: Placements) -> tuple[float, float]:
     variance = pos + neg
     if variance <= 0:
         return 0.0, math.inf
-    return variance, variance**2 / (pos**2 / (placed.n_pos - 1) + neg**2 / (placed.n_neg - 1))
+    if variance < 1e-140:  # only the ratio of the two matters from here on, and their squares must not vanish
+        pos, neg = pos / variance, neg / variance
+    return variance, (pos + neg) ** 2 / (pos**2 / (placed.n_pos - 1) + neg**2 / (placed.n_neg - 1))
 
 
 def checked_level(level: float) -> float:

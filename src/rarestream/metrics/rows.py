@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
+from rarestream.blocks import numeric
 from rarestream.errors import DataError
 
 
@@ -85,16 +86,9 @@ def refuse(where: str, fault: int, row: int, labels: ArrayLike, rows: Rows) -> N
 
 
 def _vector(where: str, what: str, given: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(given)
+    array = numeric(given, f"{where}: {what}")
     if array.ndim != 1:
         raise DataError(f"{where}: {what} must be one-dimensional, got shape {array.shape}.")
-    if array.dtype.kind == "c":
-        raise DataError(f"{where}: {what} must be numbers that have an order, got dtype {array.dtype}.")
-    if array.dtype.kind not in "biuf":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{where}: {what} must be numbers, got dtype {array.dtype} ({error}).") from None
     return array
 
 

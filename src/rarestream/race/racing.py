@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import LARGEST_INDEX, Block
-from rarestream.errors import DataError
+from rarestream.errors import DataError, SortedRowsWarning
 from rarestream.evaluate import Run, Step
 from rarestream.learners import Learner
 from rarestream.learners.lanes import LEAST, choice, judged, lane_of
-from rarestream.metrics import Estimate, StreamingAuc
+from rarestream.metrics import Estimate, SortedCheck, StreamingAuc
 from rarestream.metrics.paired import Standings
 from rarestream.metrics.rows import Rows, both_classes
 from rarestream.model import SCALES, ChosenBy, Model
@@ -148,6 +149,7 @@ class Racing:
         self.n_features = 0
         self._learned = self._learned_positives = 0
         self.source: dict[str, Any] = {}
+        self.order = SortedCheck()
         self._default_first = isinstance(settings, str)
         self._retires = retire
         self._every = round(1 / holdout) if holdout else 0  # which rows are held out
@@ -207,19 +209,24 @@ class Racing:
             raise DataError("race: the block has no labels, and settings are judged by them.")
         if again:
             self._begin_pass()
+        else:
+            doubt = self.order.add(block.labels)
+            if doubt is not None:
+                warnings.warn(doubt, SortedRowsWarning, stacklevel=2)
         if self._race is not None:
             self._count(block.labels)
             return self._race.model.learn(block, again=again)
         self._make_room(block.width)
-        scores = np.empty(len(block))
-        done = 0
-        while done < len(block):
-            piece = block[done : done + self._next_look - self._turn]
-            scores[done : done + len(piece)] = self._learn(piece)
-            done += len(piece)
-            if self._turn == self._next_look:
-                self._look()
-        return scores
+        found = []
+        for rest in block.pieces():
+            self._make_room(rest.width)
+            while len(rest):
+                piece = rest[: self._next_look - self._turn]
+                found.append(self._learn(piece))
+                rest = rest[len(piece) :]
+                if self._turn == self._next_look:
+                    self._look()
+        return np.concatenate(found) if found else np.empty(0)
 
     def finish(self) -> Race:
         """The outcome. Its model can go on."""
@@ -227,6 +234,7 @@ class Racing:
             self._judge()
         assert self._race is not None
         self._race.model.source = self.source
+        self._race.model.order = self.order
         return self._race
 
     # -- inside

@@ -32,4 +32,5 @@ def _settled(block: Block, piece: Block) -> Block:
         block.labels if block.labels is not None and block.labels.all() else None,
         block.importances if block.importances is not None and (block.importances != 1).any() else None,
         block.tags if block.tags is not None and (block.tags != NO_TAG).any() else None,
+        block.own,
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -158,7 +159,7 @@ class _Svmlight:
             (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}")
             for line, column, rule, token in parsed.bad
         ]
-        block = Block(parsed.indptr, parsed.indices, parsed.values, parsed.width, None, parsed.importances, parsed.tags)
+        block = Block(*parsed[:4], None, parsed.importances, parsed.tags, own=True)
         try:
             signs = self.rule.signs(parsed.labels)
         except OneLabelError as error:
@@ -188,7 +189,7 @@ class _Svmlight:
 
 
 def _with_labels(block: Block, signs: NDArray[np.int8]) -> Block:
-    return Block(block.indptr, block.indices, block.values, block.width, signs, block.importances, block.tags)
+    return replace(block, labels=signs)
 
 
 def _size(size: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rarestream.readers import SortedCheck
+from rarestream.metrics import SortedCheck
 
 
 def messages(labels: np.ndarray, rows: int = 1000) -> list[str]:
