@@ -292,28 +292,37 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
 
 
 def numeric(given: ArrayLike, what: str) -> NDArray[Any]:
-    """An array of real numbers, or a refusal that starts with `what`.
-
-    NumPy would make numbers of masked entries, times and the digits of a text without a word.
-    """
-    if isinstance(given, np.ma.MaskedArray):
-        if np.ma.is_masked(given):
-            raise DataError(f"{what} must be numbers, got a masked array with masked entries. Fill or drop them first.")
-        given = given.data
+    """An array of real numbers, or a refusal that starts with `what`."""
     array = np.asarray(given)
-    kind = array.dtype.kind
-    if kind in "iufb":
+    if array.dtype.kind in "iufb" and not isinstance(given, np.ma.MaskedArray):
         return array
-    if kind == "c":
+    refuse_disguised(given, what)
+    if array.dtype.kind == "c":
         raise DataError(f"{what} must be numbers that have an order. Complex data not supported.")
-    if kind in "mM":
-        raise DataError(f"{what} must be numbers, got dtype {array.dtype}. Turn times into numbers first.")
-    if kind in "SU" or (kind == "O" and any(isinstance(one, str | bytes) for one in array.flat)):
-        raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
+    refuse_disguised(array, what)
     try:
-        return array.astype(np.float64)
+        return array if array.dtype.kind in "iufb" else array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{what} must be numbers, got dtype {array.dtype} ({error}).") from None
+
+
+def refuse_disguised(given: Any, what: str) -> None:
+    """Refuses what NumPy would turn into numbers without a word: masked entries, times, and digits in a text.
+
+    Looks at arrays and at the columns of pandas and Polars frames; passes over everything else.
+    """
+    if np.ma.is_masked(given):
+        raise DataError(f"{what} must be numbers, got a masked array with masked entries. Fill or drop them first.")
+    if isinstance(given, np.ndarray) and given.dtype.kind == "O":
+        if any(isinstance(one, str | bytes) for one in given.flat):
+            raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
+        return
+    types = [given.dtype] if hasattr(given, "dtype") else list(getattr(given, "dtypes", ()))
+    for kind in types:
+        if getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(("Date", "Time", "Duration")):
+            raise DataError(f"{what} must be numbers, got the type {kind}. Turn times into numbers first.")
+        if getattr(kind, "kind", "") in ("S", "U") or str(kind).lower() in ("string", "str", "utf8", "category"):
+            raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
 
 
 def _labels(labels: ArrayLike, n: int) -> Labels:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import inspect
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 
 import rarestream.sklearn
 from rarestream import DataError, Model, learner_names, make_learner
+from rarestream.errors import SortedRowsWarning
 from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
 from tests.strategies import FEATURES, blocks, random_block
 
@@ -490,3 +493,42 @@ def test_pipelines_of_hashed_text_and_dicts(cls):
     pipeline = make_pipeline(FeatureHasher(n_features=2**18), cls()).fit(dicts, y)
     assert roc_auc_score(y, pipeline.decision_function(dicts)) > 0.95
     assert pipeline[-1].progress_auc_ > 0.8
+
+
+DISGUISED = {
+    "masked": np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]]),
+    "text": np.array([["1", "2"], ["3", "4"]]),
+    "objects": np.array([["1", 2], [3, 4]], object),
+    "times": np.array([[1, 2], [3, 4]], "datetime64[D]"),
+    "pandas times": pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_datetime(["2020-01-01", "2021-01-01"])}),
+    "pandas text": pd.DataFrame({"a": [1.0, 2.0], "b": pd.array(["1", "2"], "string")}),
+    "polars text": pl.DataFrame({"a": [1.0, 2.0], "b": ["1", "2"]}),
+    "polars times": pl.DataFrame({"a": [1.0, 2.0], "b": [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]}),
+}
+
+
+@pytest.mark.parametrize("X", DISGUISED.values(), ids=DISGUISED)
+def test_what_numpy_would_turn_into_numbers_without_a_word_is_refused(X):
+    sound = np.array([[1.0, 2.0], [3.0, 4.0]])
+    fitted = FtrlAucClassifier().fit(sound, [0, 1])
+    for call in (
+        lambda: FtrlAucClassifier().fit(X, [0, 1]),
+        lambda: FtrlAucClassifier().partial_fit(X, [0, 1]),
+        lambda: fitted.decision_function(X),
+        lambda: fitted.predict(X),
+    ):
+        with pytest.raises((DataError, ValueError), match="must be numbers|could not convert"):
+            call()
+    with pytest.raises(DataError, match="sample_weight must be numbers"):
+        FtrlAucClassifier().fit(sound, [0, 1], sample_weight=np.array(["1", "2"]))
+    with pytest.raises(DataError, match="y is a masked array"):
+        FtrlAucClassifier().fit(sound, np.ma.array([0, 1], mask=[True, False]))
+
+
+def test_rows_sorted_by_label_are_warned_of():
+    X, y = np.random.default_rng(0).normal(size=(400, 3)), np.repeat([0, 1], 200)
+    with pytest.warns(SortedRowsWarning, match="look sorted by label"):
+        FtrlAucClassifier().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FtrlAucClassifier(shuffle=True, random_state=0).fit(X, y)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 
-from rarestream.blocks import Block, CanonicalRows, Labels, canonical
+from rarestream.blocks import Block, CanonicalRows, Labels, canonical, numeric, refuse_disguised
 from rarestream.errors import DataError, MissingExtraError
 from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate
@@ -80,7 +80,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.model_.learn(self._checked(canonical(X.indptr, X.indices, X.data), labels))
                 return self
         first = not hasattr(self, "model_")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=REALS, reset=first)
+        X, y = self._validated(X, y, reset=first)
         X, y, importances = _present(X, y, sample_weight)
         known = self._settled(classes, y, first)
         block = Block.of(X, labels_of(y, known), importances)
@@ -161,7 +161,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _lesson(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Block, NDArray[Any]]:
         """The rows that `fit` learns, and their two classes."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=REALS)
+        X, y = self._validated(X, y)
         X, y, importances = _present(X, y, sample_weight)
         if not len(y):
             raise ValueError(f"{self._name}: all sample weights are zero; there is no row to learn.")
@@ -176,7 +176,15 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _known_rows(self, X: Any) -> Block:
         """Rows to score, with the columns that `_lesson` had."""
-        return Block.of(validate_data(self, X, accept_sparse="csr", dtype=REALS, reset=False))
+        return Block.of(self._validated(X, reset=False))
+
+    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        """Rows, and labels if there are any, as scikit-learn checks them; and what it takes for numbers is refused."""
+        refuse_disguised(X, f"{self._name}: X")
+        for labels in y:
+            if np.ma.is_masked(labels):
+                raise DataError(f"{self._name}: y is a masked array with masked entries. Fill or drop them first.")
+        return validate_data(self, X, *y, accept_sparse="csr", dtype=REALS, reset=reset)
 
     def _new_model(self, d: int) -> Model:
         if not isinstance(self.max_passes, numbers.Integral) or self.max_passes < 1:
@@ -253,7 +261,7 @@ def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.f
     """Rows, labels and importances without the rows of weight 0."""
     if sample_weight is None:
         return X, y, None
-    weights = np.asarray(sample_weight, np.float64)
+    weights = numeric(sample_weight, "sample_weight").astype(np.float64)
     if weights.ndim == 0:
         weights = np.full(len(y), weights)
     if weights.shape != (len(y),):
