@@ -216,7 +216,7 @@ def _write(out: Path, table: Sequence[Standing], found: Comparison) -> str | Non
     """Tables and the page; why there is no page, if there is none."""
     from rarestream.compare import csv, markdown, page
     from rarestream.errors import MissingExtraError
-    from rarestream.modelfile import write_whole
+    from rarestream.system import write_whole
 
     write_whole(out / "table.csv", csv(table).encode())
     write_whole(out / "table.md", markdown(table).encode())

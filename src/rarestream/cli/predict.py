@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rarestream.cli import look, options
+from rarestream.cli import look, options, outputs
 
 ModelPath = Annotated[Path, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL")]
 Output = Annotated[
@@ -21,6 +22,7 @@ def predict(
     model: ModelPath,
     data: options.Data,
     output: Output = None,
+    overwrite: outputs.OverwriteAny = False,
     zero_based: options.ZeroBased = None,
     max_bad_rows: options.MaxBadRows = 0,
     format: options.Format = None,
@@ -36,13 +38,16 @@ def predict(
 
     loaded = Model.load(model)
     options.check_paths(data)
+    if str(output) in ("-", "/dev/stdout"):
+        output = None
+    whole = False
     if output is not None:
-        options.check_output(output, [*data, str(model)])
+        whole = outputs.for_file(output, [model, *outputs.files_of(data)], overwrite)
     how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
     how.pop("positive", None)
     stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
     row, beyond = 0, 0
-    with nullcontext(sys.stdout) if output is None else output.open("w", encoding="ascii") as out:
+    with _opened(output, whole) as write:
         for block in stream:
             scores = loaded.score(block).tolist()
             beyond = max(beyond, block.width)
@@ -50,9 +55,8 @@ def predict(
                 lines = [f'{{"row": {row + i}, "score": {score!r}}}\n' for i, score in enumerate(scores)]
             else:
                 lines = [f"{score!r}\n" for score in scores]
-            out.write("".join(lines))
+            write("".join(lines))
             row += len(scores)
-        out.flush()
     ink = look.stderr()
     if beyond > loaded.n_features:
         ink.line(
@@ -60,3 +64,16 @@ def predict(
             "that the model knows; they count for nothing. Check that data and model number columns alike."
         )
     options.tell_refused(stream.refused, stream.refusals)
+
+
+@contextmanager
+def _opened(output: Path | None, whole: bool) -> Iterator[Callable[[str], object]]:
+    """What writes to standard output; to a file that is there once all scores are; or to a pipe or a device."""
+    from rarestream import system
+
+    if output is None:
+        yield sys.stdout.write
+        sys.stdout.flush()
+    else:
+        with system.whole(output) if whole else output.open("wb") as file:
+            yield lambda text: file.write(text.encode("ascii"))

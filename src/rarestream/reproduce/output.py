@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rarestream.modelfile import write_whole
 from rarestream.reproduce import figures, report, tables
 from rarestream.reproduce.experiments import EXPERIMENTS
 from rarestream.reproduce.paper import numbers
 from rarestream.reproduce.results import MISSING
 from rarestream.reproduce.tables import Table
+from rarestream.system import write_whole
 from rarestream.trials import Row
 
 FORMS = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex}
