@@ -137,12 +137,12 @@ def setting(name: str, text: str) -> tuple[str, Any]:
 
 def among(option: str, value: str | None, known: Any, what: str | None = None) -> None:
     """A word that must be one of a few; the nearest one is suggested."""
-    import difflib
+    from rarestream.learners.base import nearest
 
     if value is None or value in known:
         return
-    near = difflib.get_close_matches(value, known, 1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    near = nearest(value, known)
+    hint = f" Did you mean {near}?" if near else ""
     raise typer.BadParameter(
         f"no {what or option.lstrip('-')} is called {value!r}; there are {', '.join(known)}.{hint}",
         param_hint=f"'{option}'",

@@ -24,7 +24,7 @@ from rarestream._version import __version__
 from rarestream.blocks import Block, concatenate
 from rarestream.compare import work
 from rarestream.compare.methods import METHODS, Method, Size
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 from rarestream.learners.lanes import MOST
 from rarestream.model import SCALES
 from rarestream.trials import Progress, Row, Store, Unit, run
@@ -163,7 +163,12 @@ def _check(block: Block, trials: int, seed: int | None) -> None:
                 raise DataError(
                     f"compare: the {WORDS[part]} part of trial {trial} has no {missing} row: {positives:,} positives "
                     f"among {len(block):,} rows are too few to be learned, tuned and tested with, or stand together. "
-                    "Bring more rows" + (", or leave out in_order." if seed is None else ", or try another seed.")
+                    "Bring more rows"
+                    + (
+                        f", or leave out {advice('in_order', '--in-order')}."
+                        if seed is None
+                        else ", or try another seed."
+                    )
                 )
 
 

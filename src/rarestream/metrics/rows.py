@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 
 
 class Rows(NamedTuple):
@@ -59,7 +59,7 @@ def both_classes(where: str, rows: int, positives: int) -> None:
         what = f"all {rows:,} rows are {'positive' if positives else 'negative'}" if rows else "there are no rows"
         raise DataError(
             f"{where}: {what}; AUC compares positives with negatives. Use rows of both, and check "
-            "which label counts as positive (--positive VALUE)."
+            f"which label counts as positive ({advice('positive=VALUE of read', '--positive VALUE')})."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rarestream.blocks import Labels
+from rarestream.errors import advice
 
 ENOUGH = 16.0  # runs to expect before saying anything
 SUSPICIOUS = 5.0  # times fewer than expected
@@ -44,5 +45,5 @@ class SortedCheck:
             f"The rows look sorted by label: {self.positives + self.negatives:,} rows "
             f"({self.positives:,} positive) change label {self.runs - 1:,} times, where a random order would "
             f"about {self.expected - 1:,.0f} times. An online learner forgets the class it saw first: "
-            "pass shuffle=SEED (--shuffle SEED)."
+            f"pass {advice('shuffle=SEED', '--shuffle SEED')}."
         )

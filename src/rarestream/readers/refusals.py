@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 
 SHOWN = 5  # messages kept
 
@@ -26,6 +26,6 @@ class Refusals:
             return DataError(message)
         listed = "".join(f"\n  {one}" for one in self.first)
         return DataError(
-            f"{self.count} bad rows, but max_bad_rows={self.allowed} (--max-bad-rows) allows no more than "
+            f"{self.count} bad rows, but {advice('max_bad_rows=', '--max-bad-rows ')}{self.allowed} allows no more than "
             f"{self.allowed}. The first:{listed}"
         )

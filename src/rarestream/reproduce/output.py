@@ -33,6 +33,15 @@ def tables_of(names: Sequence[str], rows: Sequence[Row], shapes: Mapping[str, Ma
     return found
 
 
+def written(names: Sequence[str], story: bool) -> list[str]:
+    """The files that some experiments write to a folder."""
+    numbered = [
+        *(f"table{number}.{suffix}" for name in names for number in EXPERIMENTS[name].tables for suffix in FORMS),
+        *(f"figure{number}.{suffix}" for name in names for number in EXPERIMENTS[name].figures for suffix in PICTURES),
+    ]
+    return [*dict.fromkeys(numbered), *(["report.md", "report.html"] if story else [])]
+
+
 def write_tables(folder: Path, found: Mapping[str, Table]) -> list[Path]:
     """Each as CSV, Markdown and LaTeX."""
     written = []
