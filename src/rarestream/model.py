@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rarestream import _native, modelfile
 from rarestream._version import __version__
 from rarestream.blocks import LARGEST_INDEX, Block, canonical
-from rarestream.errors import DataError, ModelBusyError, ModelFileError, advice
+from rarestream.errors import DataError, ModelBusyError, ModelFileError, advice, plain
 from rarestream.learners import TALLY, Learner, State, Weights, make_learner
 from rarestream.learners.base import padded, placed
 from rarestream.metrics import StreamingAuc
@@ -284,7 +284,7 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """The model of a `.rare` file. Continuing with it equals never having stopped."""
-        return cls._of(*modelfile.read(path), str(path))
+        return cls._of(*modelfile.read(path), plain(path))
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "model") -> Model:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.errors import ModelFileError, OutputError
+from rarestream.errors import ModelFileError, OutputError, plain
 from rarestream.system import write_whole
 
 FORMAT = 1
@@ -56,8 +56,8 @@ def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read ({error.strerror}).") from error
-    return from_bytes(data, str(path))
+        raise ModelFileError(f"{plain(path)}: cannot be read ({error.strerror}).") from error
+    return from_bytes(data, plain(path))
 
 
 def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:

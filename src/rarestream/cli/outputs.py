@@ -82,9 +82,9 @@ def for_folder(folder: Path, names: Iterable[str], reads: Sequence[Path] = ()) -
 def _checked(path: Path, reads: Sequence[Path], option: str) -> int | None:
     """The mode of what is there; None if nothing is. Ends the program if it is a folder, in none, or read as well."""
     target = Path(os.path.realpath(path))  # a link is followed, even one to a file that is not there yet
-    if target.is_dir():
+    if os.path.isdir(target):
         failures.say(f"{plain(path)}: is a directory; name a file in it.", failures.FAILED)
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         failures.say(
             f"{plain(path)}: the folder {plain(target.parent)} does not exist. Make it first.", failures.FAILED
         )

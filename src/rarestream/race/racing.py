@@ -372,11 +372,11 @@ class Racing:
 
     def _make_room(self, width: int) -> None:
         if width > self.most_features:
+            allow = advice("memory=BYTES", "--memory SIZE")
             raise DataError(
                 f"race: feature index {width - 1} needs {width * self.bytes / 1e9:,.1f} GB, {self.bytes} bytes a "
                 f"feature for {len(self._left())} settings, and {self.memory / 1e9:,.1f} GB are allowed. Race fewer "
-                f"settings, allow more memory ({advice('memory=BYTES', '--memory SIZE')}), or hash or renumber the features "
-                "into a smaller range."
+                f"settings, allow more memory ({allow}), or hash or renumber the features into a smaller range."
             )
         self.n_features = max(self.n_features, width)
         for runner in self._runners:

@@ -25,7 +25,7 @@ class Refusals:
         if self.allowed == 0:
             return DataError(message)
         listed = "".join(f"\n  {one}" for one in self.first)
+        rule = advice("max_bad_rows=", "--max-bad-rows ")
         return DataError(
-            f"{self.count} bad rows, but {advice('max_bad_rows=', '--max-bad-rows ')}{self.allowed} allows no more than "
-            f"{self.allowed}. The first:{listed}"
+            f"{self.count} bad rows, but {rule}{self.allowed} allows no more than {self.allowed}. The first:{listed}"
         )
