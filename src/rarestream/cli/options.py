@@ -124,8 +124,8 @@ def setting(name: str, text: str) -> tuple[str, Any]:
         )
     if name == "auto" and word not in known:
         raise typer.BadParameter(
-            f"auto chooses its settings itself, but for {', '.join(known)}. To set {word}, name the learner it belongs "
-            "to: --learner NAME.",
+            f"auto chooses its settings itself, but for {', '.join(known)}. To set {plain(word)}, name the learner it "
+            "belongs to: --learner NAME.",
             param_hint="'--set'",
         )
     among("--set", word, known, f"setting of {name}")
