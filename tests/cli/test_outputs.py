@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from rarestream import Model
 from rarestream.modelfile import peek, to_bytes
-from tests.cli.conftest import process, run
+from tests.cli.conftest import PROGRAM, process, run
 
 ROWS = "1 1:1 2:1\n-1 3:1\n" * 60
 
@@ -206,8 +207,6 @@ def test_what_a_killed_run_left_goes_with_the_next(events, tmp_path):
     (tmp_path / "data.svm").write_text(ROWS)
     assert run("train", tmp_path / "data.svm", "-o", tmp_path / "m.rare").exit_code == 0
     words = ["predict", tmp_path / "m.rare", fifo, "-o", out]
-    from tests.cli.conftest import PROGRAM
-
     program = subprocess.Popen([*PROGRAM, *map(str, words)])
     with fifo.open("w") as file:
         file.write(ROWS)
@@ -265,3 +264,13 @@ def test_evaluating_on_learned_rows_is_warned_of(tmp_path, model):
         assert ("has learned rows of these files" in done.stderr) is learned
         assert ("warning" in run("prune", model, "--nonzeros", 1, "--on", path).stderr) is learned
     assert json.loads(run("evaluate", model, "-", "--json", stdin=ROWS).stdout)["learned"] is False
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "| true"])
+def test_notes_and_warnings_do_no_harm_when_nobody_can_read_them(tmp_path, model, closed):
+    """Replaced models, learned rows: with standard error or output closed, or read by nobody."""
+    for words in (("train", "data.svm", "-o", "m.rare"), ("evaluate", "m.rare", "data.svm"), ("inspect", "m.rare")):
+        command = f"set -o pipefail; {shlex.join([*PROGRAM, *words])} {closed}"
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 141), done.stderr
+        assert "Traceback" not in done.stderr
