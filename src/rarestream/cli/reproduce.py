@@ -282,7 +282,7 @@ class _Progress:
 
     def _say(self, text: str) -> None:
         if self._ink.terminal:
-            print(f"\r\x1b[K{text[: look.width()]}", end="", file=self._ink.file, flush=True)
+            print(f"\r\x1b[K{plain(text)[: look.width()]}", end="", file=self._ink.file, flush=True)
             self._live = True
         else:
             self._ink.line(text)

@@ -49,7 +49,8 @@ def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
     """Raises that a class is missing."""
     raise DataError(
         f"{where}: needs rows of both classes, got {n_pos} positive and {n_neg} negative "
-        "(rows of importance 0 aside). Pass more rows; on a stream, StreamingAuc waits for the other class."
+        "(rows of importance 0 aside). "
+        + advice("Pass more rows; on a stream, StreamingAuc waits for the other class.", "Use more rows.")
     )
 
 
