@@ -57,6 +57,16 @@ def test_what_is_read_is_never_written_even_through_globs_and_links(tmp_path, mo
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_the_file_behind_standard_input_is_not_written_either(tmp_path, model):
+    data = tmp_path / "data.svm"
+    for words in (("train", "-"), ("predict", model, "-"), ("predict", model, "/dev/stdin")):
+        with data.open() as file:
+            done = process(*words, "-o", data, "--overwrite", "--format", "svmlight", stdin=file)
+        assert done.returncode == 2
+        assert "would be lost" in done.stderr
+    assert data.read_text() == ROWS
+
+
 @pytest.mark.parametrize("command", ["train", "race", "prune", "plot", "predict"])
 def test_a_file_that_is_no_model_is_kept_unless_overwriting_is_asked_for(tmp_path, model, command):
     output = tmp_path / "notes.svg"
@@ -170,6 +180,10 @@ def test_scores_may_go_to_pipes_and_devices(tmp_path, model):
     assert fifo.is_fifo()
     assert process("predict", model, data, "-o", "/dev/stdout").stdout == expected
     assert process("predict", model, data, "-o", "-").stdout == expected
+    command = f"{shlex.join([*PROGRAM, 'predict', str(model), str(data)])} -o /dev/fd/3 3>> {tmp_path / 'three'}"
+    for _ in range(2):
+        assert subprocess.run(["bash", "-c", command], timeout=60).returncode == 0
+    assert (tmp_path / "three").read_text() == expected + expected
     with (tmp_path / "log").open("w+") as file:
         file.write("before\n")
         file.flush()

@@ -69,10 +69,9 @@ def size(number: int) -> str:
     return f"{short(number)}B" if number >= 1000 else f"{number} bytes"
 
 
-def scoring_size(model: Model) -> str:
-    """Why the file of a model that can be resumed is as large as it is."""
-    small = size(len(model.to_bytes("scoring")))
-    return f"  resumable; for scoring alone {small}: --scoring-only, or rarestream prune"
+def scoring_size(model: Model, way: str = "rarestream prune") -> str:
+    """Why the file of a model that can be resumed is as large as it is, and the way to a smaller one."""
+    return f"  resumable; for scoring alone {size(len(model.to_bytes('scoring')))}: {way}"
 
 
 def duration(seconds: float) -> str:

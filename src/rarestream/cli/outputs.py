@@ -13,6 +13,8 @@ import typer
 from rarestream.cli import failures, look
 from rarestream.errors import plain
 
+OPEN_FILES = ("/dev/fd/", "/dev/stderr", "/proc/self/fd/")  # what a shell has opened: 3> scores.txt
+
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file to write even if it is not a model.")]
 OverwriteAny = Annotated[bool, typer.Option("--overwrite", help="Replace the file to write if there is one.")]
 
@@ -25,10 +27,10 @@ class ModelOutput(NamedTuple):
 
 
 def files_of(data: Iterable[str]) -> list[Path]:
-    """The files that names and globs stand for."""
+    """The files that names, globs and standard input stand for."""
     from rarestream.readers.sources import expand
 
-    return [Path(source.path) for name in data for source in expand(name) if source.path is not None]
+    return [Path(source.path or "/dev/stdin") for name in data for source in expand(name)]
 
 
 def for_model(path: Path, reads: Sequence[Path], overwrite: bool, resumed: Path | None = None) -> ModelOutput:
@@ -52,9 +54,9 @@ def for_model(path: Path, reads: Sequence[Path], overwrite: bool, resumed: Path 
 
 
 def for_file(path: Path, reads: Sequence[Path], overwrite: bool, option: str = "--output") -> bool:
-    """Any other file to write; True if it is to be written whole, False for a pipe or a device."""
+    """Any other file to write; True if it is to be written whole, False for a pipe, a device or an open file."""
     kind = _checked(path, reads, option)
-    if kind is not None and not stat.S_ISREG(kind):
+    if kind is not None and (not stat.S_ISREG(kind) or str(path).startswith(OPEN_FILES)):
         return False
     if kind is not None and not overwrite:
         _refuse(path, "exists", option)

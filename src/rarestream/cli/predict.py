@@ -68,12 +68,12 @@ def predict(
 
 @contextmanager
 def _opened(output: Path | None, whole: bool) -> Iterator[Callable[[str], object]]:
-    """What writes to standard output; to a file that is there once all scores are; or to a pipe or a device."""
+    """What writes to standard output; to a file that is there once all scores are; or to a pipe and the like."""
     from rarestream import system
 
     if output is None:
         yield sys.stdout.write
         sys.stdout.flush()
     else:
-        with system.whole(output) if whole else output.open("wb") as file:
+        with system.whole(output) if whole else output.open("ab") as file:  # an open file may hold lines already
             yield lambda text: file.write(text.encode("ascii"))

@@ -183,10 +183,10 @@ def _show(model: Model, cut: Model, asked: bool, found: SizePath | None, had_byt
     size, before = len(cut.to_bytes("scoring")), len(model.to_bytes("scoring"))
     ink.line(f"{'weights':<10}{ink(kept, 'bold')}")
     ink.line(
-        f"{'file':<10}{look.size(size)} for scoring"
-        + ("" if whole else f"; with all weights {look.size(before)}")
-        + (f"; {look.size(had_bytes)} as it is, resumable" if model.kind == "resumable" else "")
+        f"{'file':<10}{look.size(size)} for scoring" + ("" if whole else f"; with all weights {look.size(before)}")
     )
+    if model.kind == "resumable":
+        ink.line(f"{'':<10}{look.size(had_bytes)} as it is, resumable")
     if found is not None:
         auc, full = found[has], found.full
         told, rows = ink(f"{auc:.4f}", "bold", "cyan"), f"{look.count(found.rows)} rows"

@@ -171,7 +171,10 @@ def _resumed(path: Path, name: str | None, settings: list[str], scale: str | Non
 
     model = Model.load(path)
     if model.kind == "scoring":
-        failures.say(f"{plain(path)}: was saved with --scoring-only and cannot be resumed.", failures.FAILED)
+        failures.say(
+            f"{plain(path)}: was made for scoring only, by --scoring-only or prune, and cannot be resumed.",
+            failures.FAILED,
+        )
     told: dict[str, tuple[Any, Any]] = {}
     if name is not None:
         named = model.learner.name if model.chosen_by is None else model.chosen_by.name
@@ -261,4 +264,4 @@ def _summary(run: Run, model: Model, show: Progress, target: Path, scoring_only:
         f"{look.count(model.n_features)} columns, {look.size(target.stat().st_size)}"
     )
     if not scoring_only:
-        show.note(look.scoring_size(model))
+        show.note(look.scoring_size(model, "--scoring-only, or rarestream prune"))
