@@ -33,7 +33,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write to. It is at `path` once the `with` block ends; if that raises, nothing has changed.
 
-    A symbolic link stays: what it points to is written. Raises OutputError, which names the path.
+    A symbolic link stays: what it points to is written. Raises OutputError, which names the path, if the file cannot be
+    made; and for any OSError of the block, which is taken for one of writing.
     """
     target = _target(path)
     aside, handle = _made_aside(path, target)

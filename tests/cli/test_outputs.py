@@ -148,6 +148,15 @@ def test_scores_are_not_written_over_a_model(tmp_path, model):
     assert other.read_text() == run("predict", model, data).stdout
 
 
+def test_a_drawing_needs_a_file(tmp_path, model):
+    fifo = tmp_path / "f.png"
+    os.mkfifo(fifo)
+    done = run("prune", model, "--on", tmp_path / "data.svm", "--nonzeros", 2, "--plot", fifo, "--overwrite")
+    assert done.exit_code == 1
+    assert "not a regular file" in done.stderr
+    assert done.stdout == ""
+
+
 def test_a_drawing_and_a_model_do_not_go_to_the_same_file(tmp_path, model):
     path = tmp_path / "a.svg"
     done = run("prune", model, "--on", tmp_path / "data.svm", "--nonzeros", 2, "-o", path, "--plot", path)

@@ -51,7 +51,7 @@ def width() -> int:
 
 
 def count(number: float) -> str:
-    return f"{number:,.0f}"
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.0f}"
 
 
 def short(number: float) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from rarestream.cli import failures, look
+from rarestream.cli import failures
 from rarestream.errors import plain
 
 OPEN_FILES = ("/dev/fd/", "/dev/stderr", "/proc/self/fd/")  # what a shell has opened: 3> scores.txt
@@ -53,15 +53,20 @@ def for_model(path: Path, reads: Sequence[Path], overwrite: bool, resumed: Path 
     return ModelOutput(path, None if header is None else _note(path, header))
 
 
-def for_file(path: Path, reads: Sequence[Path], overwrite: bool, option: str = "--output") -> bool:
-    """Any other file to write; True if it is to be written whole, False for a pipe, a device or an open file."""
-    kind = _checked(path, reads, option)
+def for_scores(path: Path, reads: Sequence[Path], overwrite: bool) -> bool:
+    """A file for scores; True if it is to be written whole, False for a pipe, a device or an open file."""
+    kind = _checked(path, reads, "--output")
     if kind is not None and (not stat.S_ISREG(kind) or str(path).startswith(OPEN_FILES)):
         return False
-    if kind is not None and not overwrite:
+    for_file(path, reads, overwrite, "--output")
+    return True
+
+
+def for_file(path: Path, reads: Sequence[Path], overwrite: bool, option: str) -> None:
+    """Any other file to write: a new one, or with --overwrite one instead of any."""
+    if _checked(path, reads, option) is not None and not overwrite:
         _refuse(path, "exists", option)
     _check_writable(path)
-    return True
 
 
 def for_folder(folder: Path, names: Iterable[str], reads: Sequence[Path] = ()) -> None:
@@ -116,5 +121,6 @@ def _refuse(path: Path, why: str, option: str) -> None:
 def _note(path: Path, header: dict[str, Any]) -> str:
     learner, rows = header.get("learner"), header.get("rows")
     name = learner.get("name") if isinstance(learner, dict) else None
-    what = f" ({plain(name)}, {look.count(rows)} rows)" if isinstance(name, str) and isinstance(rows, int) else ""
+    known = isinstance(name, str) and isinstance(rows, int)
+    what = f" ({plain(name)}, {rows:,} rows)" if known else ""
     return f"{plain(path)}: replaced the model that was there{what}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -42,12 +43,12 @@ def predict(
         output = None
     whole = False
     if output is not None:
-        whole = outputs.for_file(output, [model, *outputs.files_of(data)], overwrite)
+        whole = outputs.for_scores(output, [model, *outputs.files_of(data)], overwrite)
     how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
     how.pop("positive", None)
     stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
     row, beyond = 0, 0
-    with _opened(output, whole) as write:
+    with _opened(output, whole) as out:
         for block in stream:
             scores = loaded.score(block).tolist()
             beyond = max(beyond, block.width)
@@ -55,8 +56,9 @@ def predict(
                 lines = [f'{{"row": {row + i}, "score": {score!r}}}\n' for i, score in enumerate(scores)]
             else:
                 lines = [f"{score!r}\n" for score in scores]
-            write("".join(lines))
+            out.write("".join(lines))
             row += len(scores)
+        out.flush()
     ink = look.stderr()
     if beyond > loaded.n_features:
         ink.line(
@@ -67,13 +69,17 @@ def predict(
 
 
 @contextmanager
-def _opened(output: Path | None, whole: bool) -> Iterator[Callable[[str], object]]:
-    """What writes to standard output; to a file that is there once all scores are; or to a pipe and the like."""
+def _opened(output: Path | None, whole: bool) -> Iterator[TextIO]:
+    """Standard output; a file that is there once all scores are; or a pipe and the like."""
     from rarestream import system
 
     if output is None:
-        yield sys.stdout.write
-        sys.stdout.flush()
+        yield sys.stdout
+    elif not whole:
+        with output.open("a", encoding="ascii") as out:  # a file that a shell has opened may hold lines already
+            yield out
     else:
-        with system.whole(output) if whole else output.open("ab") as file:  # an open file may hold lines already
-            yield lambda text: file.write(text.encode("ascii"))
+        with system.whole(output) as file:
+            out = io.TextIOWrapper(file, encoding="ascii", write_through=True)
+            yield out
+            out.detach()  # the file is not to be closed yet
