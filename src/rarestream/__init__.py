@@ -1,8 +1,8 @@
 """rarestream learns to rank rare events on sparse, high-dimensional streams, one row at a time.
 
-    from rarestream import DualAveraging, Model, read
+    from rarestream import Model, read
 
-    model = Model(DualAveraging(loss="auc"))
+    model = Model()
     for block in read("clicks.svm.gz"):
         scores = model.learn(block)
     model.save("clicks.rare")

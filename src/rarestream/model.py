@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rarestream import _native, modelfile
 from rarestream._version import __version__
 from rarestream.blocks import LARGEST_IMPORTANCE, LARGEST_INDEX, Block, canonical, importance_rule, numeric
-from rarestream.errors import DataError, ModelBusyError, ModelFileError, RowError, SortedRowsWarning
+from rarestream.errors import DataError, ModelBusyError, ModelFileError, RowError, SortedRowsWarning, advice, plain
 from rarestream.learners import TALLY, Learner, State, Weights, make_learner
 from rarestream.learners.base import padded, placed, zeros
 from rarestream.metrics import SortedCheck, StreamingAuc
@@ -304,7 +304,7 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """The model of a `.rare` file. Continuing with it equals never having stopped."""
-        return cls._of(*modelfile.read(path), str(path))
+        return cls._of(*modelfile.read(path), plain(path))
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "model") -> Model:
@@ -329,7 +329,8 @@ class Model:
         if kind not in KINDS:
             raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
         if kind == "resumable" and self.kind == "scoring":
-            raise ModelFileError("Model.save: a scoring-only model has no state to save; pass kind='scoring'.")
+            way_on = advice("pass kind='scoring'", "use --scoring-only")
+            raise ModelFileError(f"Model.save: a scoring-only model has no state to save; {way_on}.")
         learner, chosen_by = self.learner, self.chosen_by
         if kind == "scoring" and self.leader is not learner:  # a race ends where nothing more is learned
             learner, chosen_by = self.leader, ChosenBy(learner.name, self.rows)
@@ -437,9 +438,8 @@ class Model:
 
     def _resumable(self) -> State:
         if isinstance(self._state, Weights):
-            raise ModelFileError(
-                "Model.learn: this model was saved for scoring only. Load one saved with kind='resumable' to go on."
-            )
+            one = advice("Load one saved with kind='resumable'", "Use one trained without --scoring-only")
+            raise ModelFileError(f"Model.learn: this model was saved for scoring only. {one} to go on.")
         return self._state
 
     def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
@@ -537,9 +537,13 @@ class Model:
         """Why row `row` of a block could not be learned, and the way on."""
         told = f"The {row} rows before it were learned, it was not." if row else "Nothing was learned."
         if self.scale == "none":
+            scale, way_on = (
+                advice("scale='none'", "--scale none"),
+                advice("scale='unit' or 'max'", "--scale unit or max"),
+            )
             return (
                 f"Model.learn: row {row} of the block has values so large that its step overflows {self.dtype} with "
-                f"scale='none'. {told} Use scale='unit' or 'max'."
+                f"{scale}. {told} Use {way_on}."
             )
         return (
             f"Model.learn: at row {row} of the block the weights of {self.learner!r} have grown beyond {self.dtype}: "

@@ -15,13 +15,13 @@ import mmap
 import os
 import stat
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.errors import ModelFileError
+from rarestream.errors import ModelFileError, OutputError, plain
+from rarestream.system import write_whole
 
 FORMAT = 1
 KEY = "rarestream"
@@ -34,38 +34,24 @@ Arrays = dict[str, NDArray[Any]]
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """The file of a header and arrays, whole or not at all."""
-    write_whole(path, to_bytes(header, arrays))
+    try:
+        write_whole(path, to_bytes(header, arrays))
+    except OutputError as error:
+        raise ModelFileError(str(error)) from error
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes aside, flushes, renames: at any moment the path holds the old file or the new one, whole."""
-    target = Path(path)
-    if target.exists() and not (target.is_file() or target.is_dir()):  # renaming would replace a device, /dev/null too
-        raise ModelFileError(f"{target}: is not a regular file. Choose another name.")
-    aside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+def peek(path: str | os.PathLike[str]) -> Header | None:
+    """The header of a model file; None if the file is none. Reads no arrays and checks nothing else: it tells a model
+    from other files by what is in it, whatever its name."""
     try:
-        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except OSError as error:
-        raise ModelFileError(f"{target}: cannot be written ({error.strerror}). Choose another folder.") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            aside.chmod(target.stat().st_mode & 0o777)
-        os.replace(aside, target)
-        _flush_folder(target.parent)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        what = "was left as it was" if target.exists() else "was not made"
-        raise ModelFileError(
-            f"{target}: could not be saved ({error.strerror}); the file {what}. "
-            "Free some space or choose another folder, and save again."
-        ) from error
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if not 2 <= size <= min(LONGEST_HEADER, os.fstat(file.fileno()).st_size - 8):
+                return None
+            header = json.loads(json.loads(file.read(size))["__metadata__"][KEY])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return header if isinstance(header, dict) and "format" in header else None
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
@@ -77,10 +63,10 @@ def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
         with open(path, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                return _parsed(file, None, str(path))
-            return _parsed(file, status.st_size, str(path), mapped=True)
+                return _parsed(file, None, plain(path))
+            return _parsed(file, status.st_size, plain(path), mapped=True)
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise ModelFileError(f"{plain(path)}: cannot be read ({error.strerror}).") from error
 
 
 def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -229,11 +215,3 @@ def _as_written(header: Header, text: str) -> bool:
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -26,7 +26,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rarestream.errors import RarestreamError
+from rarestream.errors import RarestreamError, for_command_line, worded_for_command_line
 
 Unit = Mapping[str, Any]
 Row = dict[str, Any]
@@ -111,7 +111,7 @@ def _parsed(content: bytes, path: Path) -> tuple[list[Row], int]:
         except ValueError:
             row = None
         if not isinstance(row, dict):
-            if number == len(lines):
+            if number == len(lines) and (rows or line[:1] in (b"{", b"\0")):  # else it was never a file of ours
                 break
             raise TrialsError(f"{path}:{number}: not a row of results. Mend or remove the line, or name another file.")
         rows.append(row)
@@ -212,7 +212,7 @@ def _in_processes(
     try:
         for _ in range(count):
             ours, theirs = context.Pipe()
-            worker = context.Process(target=_serve, args=(theirs, pickle.dumps(work)), daemon=True)
+            worker = context.Process(target=_serve, args=(theirs, pickle.dumps(work), for_command_line()), daemon=True)
             worker.start()
             theirs.close()
             workers[ours] = worker
@@ -243,21 +243,22 @@ def _in_processes(
             pipe.close()
 
 
-def _serve(pipe: connection.Connection, pickled: bytes) -> None:
-    """A process of its own: units in, rows or errors out."""
+def _serve(pipe: connection.Connection, pickled: bytes, for_command_line: bool) -> None:
+    """A process of its own: units in, rows or errors out, these worded as in the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the one that started them ends them
     threading.Thread(target=_end_with_parent, daemon=True).start()
     work = pickle.loads(pickled)
-    while True:
-        try:
-            unit = pipe.recv()
-        except EOFError:
-            return
-        try:
-            came = work(unit)
-        except Exception as error:
-            came = _portable(error)
-        pipe.send(came)
+    with worded_for_command_line(for_command_line):
+        while True:
+            try:
+                unit = pipe.recv()
+            except EOFError:
+                return
+            try:
+                came = work(unit)
+            except Exception as error:
+                came = _portable(error)
+            pipe.send(came)
 
 
 def _end_with_parent() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from rarestream import Model
+from rarestream.errors import for_command_line
 from tests.cli.conftest import process, run
 
 
@@ -56,6 +58,8 @@ from tests.cli.conftest import process, run
         (["evaluate", "{trained}", "{one}"], 3, "all 2 rows are negative"),
         (["evaluate", "{trained}", "{events}", "--scores", "{events}"], 2, "takes no MODEL"),
         (["evaluate", "--scores", "missing.txt"], 1, "no such file"),
+        (["evaluate", "--scores", "{mixed}"], 3, "mixed.svm:3: a third label, -1, after 0 and 1"),
+        (["train", "{events}", "-o", "{new}", "--learner", "dual_auc"], 2, "Did you mean dual-auc?"),
         (["prune", "{trained}"], 2, "one of them must say where to cut"),
         (["prune", "{trained}", "-o", "{new}", "--path", "--on", "{events}"], 2, "must say where to cut"),
         (["prune", "{trained}", "-o", "{new}", "--nonzeros", "9", "--bytes", "9"], 2, "only one of them"),
@@ -82,6 +86,7 @@ from tests.cli.conftest import process, run
 def test_every_mistake_has_a_code_and_a_message(events, trained, tmp_path, words, code, said):
     names = {"folder": tmp_path, "events": events, "trained": trained, "new": tmp_path / "new.rare"}
     texts = {"empty": "", "junk": "\x00\x01\x02\n", "bad": "1 1:1\n1 x:1\n-1 y:1\n", "one": "-1 1:1\n-1 2:1\n"}
+    texts["mixed"] = "0 0.5\n1 0.7\n-1 0.1\n"
     for name, text in texts.items():
         names[name] = tmp_path / f"{name}.svm"
         names[name].write_text(text)
@@ -91,6 +96,26 @@ def test_every_mistake_has_a_code_and_a_message(events, trained, tmp_path, words
     assert "Traceback" not in done.stderr
     assert not names["new"].exists()
     assert not list(tmp_path.glob(".*"))  # nor anything half-written
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "advice"),
+    [
+        ("1 1:1\n2:1\n", (), "can be scored: predict"),
+        ("1 1:1\n-1 0:1\n", ("--one-based",), "--zero-based"),
+        ("1 1:1\n-1 x\n-1 x\n", ("--max-bad-rows", 1), "--max-bad-rows 1 allows no more"),
+        ("1 1:1\n-1 1:1\n0 1:1\n", (), "--positive VALUE"),
+        ("1 1:1\n" * 500 + "-1 1:1\n" * 500, (), "pass --shuffle SEED"),
+        ("1 1:3e38\n-1 1:3e38\n" * 50, ("--scale", "none", "-l", "ftrl-auc"), "--scale unit or max"),
+    ],
+)
+def test_advice_names_options_and_only_while_a_command_runs(tmp_path, text, words, advice):
+    data = tmp_path / "data.svm"
+    data.write_text(text)
+    done = run("train", data, "-o", tmp_path / "m.rare", *words)
+    assert advice in done.stderr
+    assert not re.search(r"(labels|zero_based|max_bad_rows|positive|shuffle|scale)=", done.stderr)
+    assert not for_command_line()
 
 
 def test_a_failed_training_leaves_the_old_model_as_it_was(trained, tmp_path):

@@ -138,7 +138,7 @@ def test_rows_that_were_skipped_are_warned_of(trained, valid, tmp_path):
 
 def test_rows_that_were_learned_are_warned_of(events, trained, tmp_path):
     other = tmp_path / "other.svm"
-    other.write_text("".join(events.read_text().splitlines(keepends=True)[:500]))
+    other.write_text("".join(events.read_text().splitlines(keepends=True)[1:500]))
     warned = run("prune", trained, "--nonzeros", 100, "--on", events)
     assert warned.exit_code == 0
     assert "the model has learned rows of these files" in warned.stderr

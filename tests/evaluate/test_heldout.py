@@ -98,7 +98,7 @@ def test_a_file_of_scores_may_have_any_labels_if_the_positive_one_is_named(tmp_p
     path = tmp_path / "scores.txt"
     path.write_text("3 0.5\n7 0.9\n2 0.1\n")
     assert float(evaluate_scores(str(path), positive=7).auc) == 1
-    with pytest.raises(DataError, match="has the label 3; .* --positive VALUE"):
+    with pytest.raises(DataError, match=r"scores.txt:3: a third label, 2, after 3 and 7; .*positive=VALUE"):
         evaluate_scores(str(path))
 
 
@@ -108,6 +108,8 @@ def test_a_file_of_scores_may_have_any_labels_if_the_positive_one_is_named(tmp_p
         ("1 0.5\n0\n", r"scores.txt:2: a line is a label and a score"),
         ("1 0.5 0.7\n", r"scores.txt:1: a line is a label and a score"),
         ("1 0.5\n0 x\n", r"scores.txt:2: .* got '0 x'"),
+        ("1 0.5\n0 0.1\n# x\n-1 0.7\n", r"scores.txt:4: a third label, -1, after 0 and 1; .* positive=VALUE"),
+        ("-1 0.5\n" * 200_000 + "1 0.5\n0 0.7\n", r"scores.txt:200002: a third label, 0, after -1 and 1"),
         ("1 nan\n0 1\n", r"scores.txt:1: nan has no rank"),
         ("1 0.5\n1 0.7\n", r"all 2 rows are positive"),
         ("\n# nothing\n", r"there are no rows"),

@@ -21,7 +21,7 @@ def test_a_sorted_stream_is_noticed_once(rows: int, positives: int, first: int) 
     labels = np.repeat([1, -1], [positives, 8000 - positives])[::first].astype(np.int8)
     (message,) = messages(labels, rows)
     assert "look sorted by label" in message
-    assert "--shuffle SEED" in message
+    assert "shuffle=SEED" in message
     assert "change label 1 times" in message
 
 

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from rarestream import DataError, DualAveraging, FtrlAuc, Model, ModelBusyError
+from rarestream import DataError, DualAveraging, FtrlAuc, Model, ModelBusyError, make_learner
 from rarestream._native import Gate
 from tests.strategies import block_of, random_block
 
@@ -32,7 +32,14 @@ def test_a_learner_may_be_given_by_name():
 @pytest.mark.parametrize(
     ("make", "rule"),
     [
-        (lambda: Model("dual-auk"), "no learner is called 'dual-auk'; there are .*dual-auc"),
+        (lambda: Model("dual-auk"), "no learner is called 'dual-auk'; did you mean 'dual-auc'. There are"),
+        (lambda: Model("dual_auc"), "no learner is called 'dual_auc'; did you mean 'dual-auc'. There are .*dual-auc"),
+        (lambda: Model("FTRL-AUC"), "no learner is called 'FTRL-AUC'; did you mean 'ftrl-auc'"),
+        (lambda: Model("zzz"), "no learner is called 'zzz'; there are adagrad"),
+        (
+            lambda: make_learner("spam", learning_rat=1),
+            "no setting is called 'learning_rat'; did you mean 'learning_rate'",
+        ),
         (lambda: Model(3), "a learner is needed"),
         (lambda: Model(FtrlAuc(), dtype="float16"), "dtype must be one of float32, float64, got 'float16'"),
         (lambda: Model(FtrlAuc(), scale="big"), "scale must be one of none, unit, max, got 'big'"),

@@ -76,7 +76,7 @@ def test_an_index_0_after_the_first_chunk_is_refused(tmp_path: Path) -> None:
         list(read(path))
     assert str(caught.value) == (
         f"{path}:200001:3: feature index 0, but svmlight counts from 1. "
-        "If this file counts from 0, pass zero_based=True (--zero-based)."
+        "If this file counts from 0, pass zero_based=True."
     )
     with pytest.raises(DataError, match=r":1:5: feature index 0"):
         list(read(io.BytesIO(b"1 \t 0:1\n"), zero_based=False))
@@ -87,7 +87,7 @@ def test_more_bad_rows_than_allowed_give_the_count_and_the_first_places() -> Non
     with pytest.raises(DataError) as caught:
         list(read(io.BytesIO(text), max_bad_rows=7))
     said = str(caught.value)
-    assert said.startswith("8 bad rows, but max_bad_rows=7 (--max-bad-rows)")
+    assert said.startswith("8 bad rows, but max_bad_rows=7 allows")
     assert "<file>:1:1: the label" in said
     assert "<file>:9:1: the label" in said
     assert said.count("\n") == 5

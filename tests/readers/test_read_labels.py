@@ -57,12 +57,12 @@ def test_other_labels_are_refused_by_name_and_place(text: str, place: str, said:
         labels(text)
     assert place in str(caught.value)
     assert said in str(caught.value)
-    assert "--positive" in str(caught.value)
+    assert "pass positive=VALUE to" in str(caught.value)
 
 
 def test_a_label_that_comes_after_the_first_chunk_is_refused_at_its_place() -> None:
     rows = b"1 1:1\n" * 10 + b"  2 1:1\n"
-    with pytest.raises(DataError, match=r"<file>:11:3: label 2, after rows with only 1\..*--positive"):
+    with pytest.raises(DataError, match=r"<file>:11:3: label 2, after rows with only 1\..*positive=VALUE"):
         list(stream_of(rows, chunk=12))
 
 

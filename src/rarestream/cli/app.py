@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rarestream.cli import failures
 from rarestream.cli.compare import compare
@@ -21,12 +23,41 @@ from rarestream.cli.reproduce import NAMES as EXPERIMENTS
 from rarestream.cli.reproduce import command as experiment
 from rarestream.cli.reproduce import report
 from rarestream.cli.train import train
+from rarestream.errors import plain_text, worded_for_command_line
 
 EPILOG = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."
 HELP = {"help_option_names": ["-h", "--help"]}
 
+
+class Program(TyperGroup):
+    """The commands. While one runs, errors name options; what they quote cannot reach the terminal raw."""
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        with worded_for_command_line():
+            return super().main(*arguments, **settings)
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        with _plain_usage_errors():
+            return super().make_context(*arguments, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _plain_usage_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _plain_usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "message"):  # click's errors, be it typer's own copy of click or not
+            error.message = plain_text(str(error.message))
+        raise
+
+
 app = typer.Typer(
     name="rarestream",
+    cls=Program,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

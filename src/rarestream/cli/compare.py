@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,13 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarestream.cli import failures, look, options
+from rarestream.cli import failures, look, options, outputs
 from rarestream.cli.train import Scale
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.blocks import Block
     from rarestream.compare import Comparison, Standing
     from rarestream.trials import Progress
+
+WRITTEN = ("table.csv", "table.md", "report.html")  # to --out
 
 Learners = Annotated[
     str | None,
@@ -74,7 +76,7 @@ def compare(
         options.among("--learners", name, METHODS, "method")
     options.check_paths(data)
     if out is not None:
-        _make(out)
+        outputs.for_folder(out, WRITTEN, outputs.files_of(data))
     show = _Show(live=not quiet and sys.stderr.isatty(), quiet=quiet)
     chosen = options.given(zero_based=zero_based, positive=positive, format=format)
     block = _read(data, max_rows, **chosen, max_bad_rows=max_bad_rows, threads=threads)
@@ -96,7 +98,9 @@ def compare(
             )
     except KeyboardInterrupt:
         show.clear()
-        kept = f"what was done is in {out}: run it again to go on" if out else "nothing was kept, as it is with --out"
+        kept = "nothing was kept, as it is with --out"
+        if out is not None:
+            kept = f"what was done is in {plain(out)}: run it again to go on"
         failures.say(f"interrupted; {kept}.", failures.INTERRUPTED)
     show.clear()
     table = standings(found.rows, found.left_out)
@@ -108,7 +112,7 @@ def compare(
     if out is not None and not quiet:
         if missing:
             show.note(missing)
-        show.note(f"{out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
+        show.note(f"{plain(out)}: {', '.join(sorted(path.name for path in out.iterdir()))}")
 
 
 class _Show:
@@ -146,14 +150,6 @@ def _ended_by_term() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _make(folder: Path) -> None:
-    """The folder, before any work is done."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        failures.say(f"{folder}: is not a folder. Choose another name.", failures.FAILED)
-
-
 def _read(data: list[str], max_rows: int | None, **how: Any) -> Block:
     from rarestream.blocks import concatenate
     from rarestream.readers import read
@@ -170,7 +166,7 @@ def _read(data: list[str], max_rows: int | None, **how: Any) -> Block:
 
 def _name(data: list[str]) -> str:
     """Of the data, in the results."""
-    first = "standard input" if data[0] == "-" else Path(data[0]).name
+    first = "standard input" if data[0] == "-" else plain(Path(data[0]).name)
     return first if len(data) == 1 else f"{first} and {len(data) - 1} more"
 
 
@@ -216,13 +212,14 @@ def _write(out: Path, table: Sequence[Standing], found: Comparison) -> str | Non
     """Tables and the page; why there is no page, if there is none."""
     from rarestream.compare import csv, markdown, page
     from rarestream.errors import MissingExtraError
-    from rarestream.modelfile import write_whole
+    from rarestream.system import write_whole
 
-    write_whole(out / "table.csv", csv(table).encode())
-    write_whole(out / "table.md", markdown(table).encode())
+    table_csv, table_md, report = (out / name for name in WRITTEN)
+    write_whole(table_csv, csv(table).encode())
+    write_whole(table_md, markdown(table).encode())
     try:
-        text = page(found, shlex.join(["rarestream", *sys.argv[1:]]))
+        text = page(found, look.quoted(["rarestream", *sys.argv[1:]]))
     except MissingExtraError as error:
         return str(error)
-    write_whole(out / "report.html", text.encode())
+    write_whole(report, text.encode())
     return None

@@ -258,9 +258,10 @@ class _Story:
 
 
 def _choice(model: Model) -> str:
-    """What auto settled on."""
-    assert model.chosen_by is not None
-    chosen = f"{model.learner.name}, {look.settings(model.learner)}"
+    """What auto settled on, or which settings lead if there were too few rows for that."""
+    chosen = f"{model.leader.name}, {look.settings(model.leader)}"
+    if model.chosen_by is None:
+        return f"All {look.count(model.rows)} rows were learned with 24 settings at once; in the lead: {chosen}."
     return f"The first {look.count(model.chosen_by.rows)} rows were learned with 24 settings at once; kept: {chosen}."
 
 

@@ -43,6 +43,7 @@ def evaluate(
     from rarestream.model import Model
     from rarestream.readers import read
 
+    learned: bool | None = None  # of scores from anywhere, nobody knows
     if scores is not None:
         if model is not None or data:
             raise typer.BadParameter("takes no MODEL and no DATA beside it.", param_hint="'--scores'")
@@ -56,12 +57,13 @@ def evaluate(
         chosen = options.given(zero_based=zero_based, positive=positive, format=format)
         how = {**options.as_learned(loaded.source), **chosen}
         stream = read(data, **how, max_bad_rows=max_bad_rows, threads=threads)
+        learned = options.warn_if_learned(loaded, data)
         found = held_out(loaded, stream)
         options.tell_refused(stream.refused, stream.refusals)
     if json:
         import json as notation
 
-        print(notation.dumps(found.record(), allow_nan=False))
+        print(notation.dumps({**found.record(), "learned": learned}, allow_nan=False))
     else:
         _show(found)
 

@@ -28,7 +28,7 @@ def silence() -> None:
 
 def end(error: BaseException) -> NoReturn:
     """Ends the program as the error deserves. Mistakes of a user's get a message; a traceback only on request."""
-    from rarestream.errors import DataError, RarestreamError
+    from rarestream.errors import DataError, RarestreamError, plain
 
     if isinstance(error, BrokenPipeError):
         silence()
@@ -46,6 +46,6 @@ def end(error: BaseException) -> NoReturn:
             "out of memory. A model takes 8 bytes a column (16 with --dtype float64): hash or renumber columns.", FAILED
         )
     if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
+        place = f"{plain(error.filename)}: " if error.filename else ""
         say(f"{place}{(error.strerror or str(error)).lower()}.", FAILED)
     raise error

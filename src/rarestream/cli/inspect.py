@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rarestream.cli import look, options
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.model import Model
@@ -47,6 +48,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
     return {
         "model": str(path),
         "bytes": path.stat().st_size,
+        "scoring_bytes": len(model.to_bytes("scoring")),
         "kind": model.kind,
         "format": header["format"],
         "rarestream": header.get("rarestream"),
@@ -100,13 +102,15 @@ def _changed(model: Model, other: Model, top: int, base: int) -> list[dict[str, 
 
 def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     ink = look.stdout()
-    ink.line(f"{ink(str(path), 'bold')}  {look.size(facts['bytes'])}, {facts['kind']}, format {facts['format']}")
-    learner, leader, metrics = facts["learner"], facts["leader"], facts["metrics"]
+    ink.line(f"{ink(plain(path), 'bold')}  {look.size(facts['bytes'])}, {facts['kind']}, format {facts['format']}")
+    learner, leader, metrics, chosen = facts["learner"], facts["leader"], facts["metrics"], facts["chosen_by"]
+    resumable = facts["kind"] == "resumable"
     pruned = "" if facts["pruned_from"] is None else f"; pruned from {look.count(facts['pruned_from'])}"
     lines = [
+        *([("", f"for scoring alone {look.size(facts['scoring_bytes'])}: rarestream prune")] if resumable else []),
         ("learner", f"{learner['name']}  {ink(_settings(learner), 'dim')}"),
         *([("in the lead", f"{leader['name']}  {ink(_settings(leader), 'dim')}")] if leader != learner else []),
-        *([("chosen by", "{name} after {rows:,} rows".format(**facts["chosen_by"]))] if facts["chosen_by"] else []),
+        *([("chosen by", f"{plain(chosen['name'])} after {look.count(chosen['rows'])} rows")] if chosen else []),
         ("scale", f"{facts['scale']}, state in {facts['dtype']}"),
         (
             "learned",
@@ -125,7 +129,7 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
         if facts["looks_sorted"]:
             lines.append(("", "which means little: the rows looked sorted by label when they were learned"))
     lines += [("threshold", f"{facts['threshold']:.4g}"), *_source_lines(facts["source"])]
-    lines.append(("written by", f"rarestream {facts['rarestream']}"))
+    lines.append(("written by", f"rarestream {plain(facts['rarestream'])}"))
     for word, text in lines:
         ink.line(f"  {word:<12}{text}")
 
@@ -144,7 +148,9 @@ def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:
     if kept is None:
         return []
     files, place = kept
-    names = ", ".join(entry["name"] for entry in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    names = ", ".join(plain(entry["name"]) for entry in files[:3]) + (
+        f" and {len(files) - 3} more" if len(files) > 3 else ""
+    )
     shuffle = place.settings["shuffle"]
     shuffled = "" if shuffle is None else f", shuffled with seed {shuffle}"
     where = "complete" if place.complete else f"stopped after row {look.count(place.rows)}"
@@ -157,7 +163,7 @@ def _show_weights(facts: dict[str, Any], other: Path | None) -> None:
     value = "weight" if other is None else "change"
     largest = max(abs(row[value]) for row in rows)
     start = "0" if facts["zero_based"] else "1"
-    what = "largest weights" if other is None else f"largest changes against {other}"
+    what = "largest weights" if other is None else f"largest changes against {plain(other)}"
     ink.line()
     ink.line(f"{len(rows)} {what}; columns count from {start}" + (", as in the data" if facts["source"] else ""))
     cells = [

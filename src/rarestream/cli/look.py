@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
+import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
+
+from rarestream.errors import plain, plain_text
 
 if TYPE_CHECKING:
     from rarestream.learners import Learner
+    from rarestream.model import Model
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 EIGHTHS = " ▏▎▍▌▋▊▉█"
+OURS = re.compile(f"(\x1b\\[(?:(?:{'|'.join(['0', *STYLES.values()])});?)+m)")  # colours as Ink makes them
 
 
 class Ink:
@@ -30,7 +36,13 @@ class Ink:
         return f"\x1b[{';'.join(STYLES[style] for style in styles)}m{text}\x1b[0m"
 
     def line(self, text: str = "") -> None:
-        print(text, file=self.file, flush=True)
+        print(self.safe(text), file=self.file, flush=True)
+
+    def safe(self, text: str) -> str:
+        """The text without any control character but line ends, tabs and, where there is colour, colours."""
+        if not self._colour:
+            return plain_text(text)
+        return "".join(part if OURS.fullmatch(part) else plain_text(part) for part in OURS.split(text))
 
 
 def width() -> int:
@@ -39,7 +51,7 @@ def width() -> int:
 
 
 def count(number: float) -> str:
-    return f"{number:,.0f}"
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.0f}"
 
 
 def short(number: float) -> str:
@@ -55,6 +67,11 @@ def short(number: float) -> str:
 def size(number: int) -> str:
     """Bytes as people say them."""
     return f"{short(number)}B" if number >= 1000 else f"{number} bytes"
+
+
+def scoring_size(model: Model, way: str = "rarestream prune") -> str:
+    """Why the file of a model that can be resumed is as large as it is, and the way to a smaller one."""
+    return f"  resumable; for scoring alone {size(len(model.to_bytes('scoring')))}: {way}"
 
 
 def duration(seconds: float) -> str:
@@ -84,6 +101,21 @@ def settings(learner: Learner) -> str:
     told = {word: value for word, value in learner.settings.items() if value != usual[word]}
     words = [f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}" for word, value in told.items()]
     return " ".join(words) or "default settings"
+
+
+def quoted(words: Iterable[object]) -> str:
+    """A command to paste into a shell. Control characters in a name are spelled out, as bash and zsh read them."""
+    return " ".join(_quoted(str(word)) for word in words)
+
+
+def _quoted(word: str) -> str:
+    if plain(word) == word:
+        return shlex.quote(word)
+    spelled = (
+        f"\\{one}" if one in "\\'" else one if plain(one) == one else "".join(f"\\x{b:02x}" for b in os.fsencode(one))
+        for one in word
+    )
+    return f"$'{''.join(spelled)}'"
 
 
 def bar(value: float, largest: float, cells: int) -> str:

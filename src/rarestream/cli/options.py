@@ -5,11 +5,15 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rarestream.cli import failures
+from rarestream.errors import plain
+
+if TYPE_CHECKING:
+    from rarestream.model import Model
 
 DATA_HELP = "Files, globs, or - for standard input; .gz .bz2 .xz .zst are read through."
 
@@ -61,20 +65,27 @@ def check_paths(data: Sequence[str]) -> None:
             continue
         path = Path(name)
         if path.is_dir():
-            failures.say(f"{name}: is a directory. Name the files in it: {path / '*.svm'}", failures.FAILED)
+            failures.say(
+                f"{plain(name)}: is a directory. Name the files in it: {plain(path / '*.svm')}", failures.FAILED
+            )
         if not path.exists():
-            failures.say(f"{name}: no such file.", failures.FAILED)
+            failures.say(f"{plain(name)}: no such file.", failures.FAILED)
 
 
-def check_output(path: Path, inputs: Sequence[str]) -> None:
-    """A file to write that could not be written, or that is also read, ends the program before any work is done."""
-    if path.is_dir():
-        failures.say(f"{path}: is a directory; name a file in it.", failures.FAILED)
-    if not path.parent.is_dir():
-        failures.say(f"{path}: the folder {path.parent} does not exist. Make it first.", failures.FAILED)
-    for name in inputs:
-        if path.is_file() and Path(name).is_file() and path.samefile(name):
-            raise typer.BadParameter(f"{path} is also what is read; it would be lost.", param_hint="'--output'")
+def warn_if_learned(model: Model, data: Sequence[str], so: str = "") -> bool:
+    """A warning, if the model has learned rows of these files; and whether it has."""
+    from rarestream.cli import look
+    from rarestream.evaluate import has_learned
+    from rarestream.readers.sources import expand
+
+    learned = has_learned(model.source, expand(list(data)))
+    if learned:
+        ink = look.stderr()
+        ink.line(
+            f"{ink('warning:', 'yellow', 'bold')} the model has learned rows of these files, so the AUC is flattered"
+            f"{', ' + so if so else ''}. Measure on rows kept apart."
+        )
+    return learned
 
 
 def tell_refused(refused: int, first: Sequence[str]) -> None:
@@ -113,8 +124,8 @@ def setting(name: str, text: str) -> tuple[str, Any]:
         )
     if name == "auto" and word not in known:
         raise typer.BadParameter(
-            f"auto chooses its settings itself, but for {', '.join(known)}. To set {word}, name the learner it belongs "
-            "to: --learner NAME.",
+            f"auto chooses its settings itself, but for {', '.join(known)}. To set {plain(word)}, name the learner it "
+            "belongs to: --learner NAME.",
             param_hint="'--set'",
         )
     among("--set", word, known, f"setting of {name}")
@@ -126,12 +137,12 @@ def setting(name: str, text: str) -> tuple[str, Any]:
 
 def among(option: str, value: str | None, known: Any, what: str | None = None) -> None:
     """A word that must be one of a few; the nearest one is suggested."""
-    import difflib
+    from rarestream.learners.base import nearest
 
     if value is None or value in known:
         return
-    near = difflib.get_close_matches(value, known, 1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    near = nearest(value, known)
+    hint = f" Did you mean {near}?" if near else ""
     raise typer.BadParameter(
         f"no {what or option.lstrip('-')} is called {value!r}; there are {', '.join(known)}.{hint}",
         param_hint=f"'{option}'",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
-from rarestream.cli import look, options
+from rarestream.cli import look, options, outputs
 
 ModelPath = Annotated[Path, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL")]
 Output = Annotated[
@@ -21,6 +23,7 @@ def predict(
     model: ModelPath,
     data: options.Data,
     output: Output = None,
+    overwrite: outputs.OverwriteAny = False,
     zero_based: options.ZeroBased = None,
     max_bad_rows: options.MaxBadRows = 0,
     format: options.Format = None,
@@ -36,13 +39,16 @@ def predict(
 
     loaded = Model.load(model)
     options.check_paths(data)
+    if str(output) in ("-", "/dev/stdout"):
+        output = None
+    whole = False
     if output is not None:
-        options.check_output(output, [*data, str(model)])
+        whole = outputs.for_scores(output, [model, *outputs.files_of(data)], overwrite)
     how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
     how.pop("positive", None)
     stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
     row, beyond = 0, 0
-    with nullcontext(sys.stdout) if output is None else output.open("w", encoding="ascii") as out:
+    with _opened(output, whole) as out:
         for block in stream:
             scores = loaded.score(block).tolist()
             beyond = max(beyond, block.width)
@@ -60,3 +66,20 @@ def predict(
             "that the model knows; they count for nothing. Check that data and model number columns alike."
         )
     options.tell_refused(stream.refused, stream.refusals)
+
+
+@contextmanager
+def _opened(output: Path | None, whole: bool) -> Iterator[TextIO]:
+    """Standard output; a file that is there once all scores are; or a pipe and the like."""
+    from rarestream import system
+
+    if output is None:
+        yield sys.stdout
+    elif not whole:
+        with output.open("a", encoding="ascii") as out:  # a file that a shell has opened may hold lines already
+            yield out
+    else:
+        with system.whole(output) as file:
+            out = io.TextIOWrapper(file, encoding="ascii", write_through=True)
+            yield out
+            out.detach()  # the file is not to be closed yet

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarestream.cli import look, options
+from rarestream.cli import look, options, outputs
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.model import Model
@@ -47,6 +49,7 @@ def prune(
     on: On = None,
     path: ShowPath = False,
     plot: Plot = None,
+    overwrite: outputs.Overwrite = False,
     zero_based: options.ZeroBased = None,
     positive: options.Positive = None,
     max_bad_rows: options.MaxBadRows = 0,
@@ -61,25 +64,26 @@ def prune(
     """
     from rarestream.evaluate import can_draw
     from rarestream.model import Model
-    from rarestream.modelfile import write_whole
     from rarestream.readers import read
+    from rarestream.system import write_whole
 
     asked = options.given(nonzeros=nonzeros, bytes=bytes, auc_loss=auc_loss)
     many = path or plot is not None  # the AUC at many sizes is wanted
     _check_words(asked, many, on, output, plot)
     loaded = Model.load(model)
-    for target in (output, plot):
-        if target is not None:
-            options.check_output(target, [str(model), *(on or [])])
+    options.check_paths(on or [])
+    reads = [model, *outputs.files_of(on or [])]
+    replaced = None if output is None else outputs.for_model(output, reads, overwrite).note
+    if plot is not None:
+        outputs.for_file(plot, reads, overwrite, "--plot")
     if plot is not None:
         can_draw()
     found = None
     if on:
-        options.check_paths(on)
         chosen = options.given(zero_based=zero_based, positive=positive, format=format)
         how = {**options.as_learned(loaded.source), **chosen}
         stream = read(on, **how, max_bad_rows=max_bad_rows, threads=threads)
-        _warn_if_learned(loaded, on)
+        options.warn_if_learned(loaded, on, "and the loss is not that on new rows")
         cut, found = _measured(loaded, asked, stream, many)
         options.tell_refused(stream.refused, stream.refusals)
     else:
@@ -88,17 +92,19 @@ def prune(
         write_whole(plot, _drawn(found, plot.suffix[1:].lower(), cut.nonzeros if asked else None))
     if output is not None:
         cut.save(output, "scoring")
+        if replaced:
+            look.stderr().line(replaced)
     if json:
         import json as notation
 
         print(notation.dumps(_record(cut, found, path), allow_nan=False))
         return
-    _show(loaded, cut, bool(asked), found)
+    _show(loaded, cut, bool(asked), found, model.stat().st_size)
     if path and found is not None:
         _show_path(found, cut.nonzeros if asked else None)
     for target in (output, plot):
         if target is not None:
-            look.stdout().line(f"{look.stdout()(str(target), 'bold')} written, {look.size(target.stat().st_size)}")
+            look.stdout().line(f"{look.stdout()(plain(target), 'bold')} written, {look.size(target.stat().st_size)}")
 
 
 def _check_words(
@@ -116,22 +122,10 @@ def _check_words(
     if not on and (many or "auc_loss" in asked):
         word = "--auc-loss" if "auc_loss" in asked else "--path" if plot is None else "--plot"
         raise typer.BadParameter("needs labelled rows to measure the AUC on: --on DATA.", param_hint=f"'{word}'")
+    if plot is not None and output is not None and os.path.realpath(plot) == os.path.realpath(output):
+        raise typer.BadParameter(f"{plain(plot)} is also what --output names.", param_hint="'--plot'")
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
-        raise typer.BadParameter(f"{plot}: draws a .png or an .svg.", param_hint="'--plot'")
-
-
-def _warn_if_learned(model: Model, on: list[str]) -> None:
-    from rarestream.evaluate import remembered
-    from rarestream.readers.sources import expand
-
-    kept = remembered(model.source)
-    heads = set() if kept is None else {(one["name"], one["crc32"]) for one in kept[0] if one["crc32"] is not None}
-    if any((one.described["name"], one.described["crc32"]) in heads for one in expand(on)):
-        ink = look.stderr()
-        ink.line(
-            f"{ink('warning:', 'yellow', 'bold')} the model has learned rows of these files, so the AUC is flattered, "
-            "and the loss is not that on new rows. Measure on rows kept apart."
-        )
+        raise typer.BadParameter(f"{plain(plot)}: draws a .png or an .svg.", param_hint="'--plot'")
 
 
 def _cut(model: Model, asked: dict[str, Any]) -> Model:
@@ -179,7 +173,7 @@ def _record(cut: Model, found: SizePath | None, path: bool) -> dict[str, Any]:
     return record
 
 
-def _show(model: Model, cut: Model, asked: bool, found: SizePath | None) -> None:
+def _show(model: Model, cut: Model, asked: bool, found: SizePath | None, had_bytes: int) -> None:
     ink = look.stdout()
     had, has = model.nonzeros, cut.nonzeros
     whole = has == had
@@ -191,6 +185,8 @@ def _show(model: Model, cut: Model, asked: bool, found: SizePath | None) -> None
     ink.line(
         f"{'file':<10}{look.size(size)} for scoring" + ("" if whole else f"; with all weights {look.size(before)}")
     )
+    if model.kind == "resumable":
+        ink.line(f"{'':<10}{look.size(had_bytes)} as it is, resumable")
     if found is not None:
         auc, full = found[has], found.full
         told, rows = ink(f"{auc:.4f}", "bold", "cyan"), f"{look.count(found.rows)} rows"

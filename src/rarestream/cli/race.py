@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarestream.cli import failures, look, options, running
+from rarestream.cli import failures, look, options, outputs, running
 from rarestream.cli.train import Pace, Scale, Shuffle
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.race import Entrant, Race, Racing
@@ -55,6 +56,7 @@ def race(
     shuffle: Shuffle = None,
     max_rows: MaxRows = None,
     memory: Memory = None,
+    overwrite: outputs.Overwrite = False,
     zero_based: options.ZeroBased = None,
     positive: options.Positive = None,
     max_bad_rows: options.MaxBadRows = 0,
@@ -69,7 +71,7 @@ def race(
     Rows are scored by every setting before it learns them, and the settings are compared by the AUC of these scores.
     Without --learner, the settings are 24 of the dual-averaging learners that between them suit most streams.
     """
-    target = running.target(output, None, data)
+    target, replaced = running.target(output, None, data, overwrite)
     marks = running.marks(progress)
 
     from rarestream.cli.progress import Progress
@@ -81,7 +83,6 @@ def race(
     options.among("--scale", scale, SCALES)
     field = _settings(learner, set, rivals)
     racing = Racing(field, scale=scale or "unit", holdout=holdout, retire=not keep_all, memory=_bytes(memory))
-    options.check_paths(data)
     chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
     stream = read(data, **chosen, max_bad_rows=max_bad_rows, threads=threads)
     if passes > 1 and stream.size is None:
@@ -103,13 +104,15 @@ def race(
             failures.say("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         found = racing.finish()
         found.model.save(target)
+    if replaced and not quiet:
+        show.note(replaced)
     running.warn(run, show)
     if json:
         _emit(found, run.refused, run.interrupted, show.seconds, target)
     if not quiet:
         _tell(found, racing, show.note, target)
     if run.interrupted:
-        failures.say(f"interrupted; the settings in the lead so far are in {target}.", failures.INTERRUPTED)
+        failures.say(f"interrupted; the settings in the lead so far are in {plain(target)}.", failures.INTERRUPTED)
 
 
 def _settings(name: str | None, texts: list[str] | None, with_rivals: bool) -> Any:
@@ -195,9 +198,10 @@ def _tell(found: Race, racing: Racing, note: Any, target: Path) -> None:
         )
     note(f"winner: {ink(winner, 'bold')}; progressive AUC {ink(str(model.progress.auc), 'bold', 'cyan')}")
     note(
-        f"{ink(str(target), 'bold')}: {look.count(model.nonzeros)} weights of {look.count(model.n_features)} columns, "
-        f"{look.size(target.stat().st_size)}"
+        f"{ink(plain(target), 'bold')}: {look.count(model.nonzeros)} weights of {look.count(model.n_features)} "
+        f"columns, {look.size(target.stat().st_size)}"
     )
+    note(look.scoring_size(model))
 
 
 def _emit(found: Race, refused: int, interrupted: bool, seconds: float, target: Path) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarestream.cli import failures, look, options
+from rarestream.cli import failures, look, options, outputs
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.reproduce.datasets import Source
@@ -70,6 +71,7 @@ def command(name: str) -> Callable[..., None]:
     ) -> None:
         from rarestream.reproduce.experiments import ALL, Plan
         from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED
+        from rarestream.reproduce.output import written
 
         plan = Plan(
             PUBLISHED if as_published else CORRECTED,
@@ -81,6 +83,7 @@ def command(name: str) -> Callable[..., None]:
         stream = rows or (QUICK_STREAM if quick else STREAM)
         names = ALL if name == "all" else [name]
         sources, missing = _sources(names, plan, data_dir, stream)
+        outputs.for_folder(out, written(names, story=name == "all"))
         every, asked = _carried_out(names, plan, sources, out, jobs)
         _show_all(names, sources, missing, out, asked, every if name == "all" else [], json)
 
@@ -104,6 +107,7 @@ def report(
     out: Out = Path("reproduction"),
     as_published: AsPublished = False,
     story: Story = None,
+    overwrite: outputs.OverwriteAny = False,
 ) -> None:
     """Tables, figures and report of the trials that are done; nothing is run.
 
@@ -115,12 +119,17 @@ def report(
     from rarestream.trials import read_rows
 
     if story is not None and story.suffix != ".md":
-        raise typer.BadParameter(f"{story}: name a file that ends with .md.", param_hint="'--story'")
+        raise typer.BadParameter(f"{plain(story)}: name a file that ends with .md.", param_hint="'--story'")
     path = out / "results.jsonl"
     if not path.exists():
         failures.say(
-            f"{path}: there are no trials. Run some first: rarestream reproduce table2 --out {out}", failures.FAILED
+            f"{plain(path)}: there are no trials. Run some first: "
+            + look.quoted(["rarestream", "reproduce", "table2", "--out", out]),
+            failures.FAILED,
         )
+    if story is not None:
+        story.parent.mkdir(parents=True, exist_ok=True)
+        outputs.for_file(story, [], overwrite, "--story")
     plan = Plan(PUBLISHED if as_published else CORRECTED, quick=False)
     every = read_rows(path)
     stream = next((long for row in reversed(every) if (long := streamed(row["source"]))), 0)
@@ -137,7 +146,6 @@ def _carried_out(
     from rarestream.trials import Store
 
     units = units_of(names, plan, sources)
-    out.mkdir(parents=True, exist_ok=True)
     progress = _Progress()
     if units:
         progress.begin()
@@ -274,7 +282,7 @@ class _Progress:
 
     def _say(self, text: str) -> None:
         if self._ink.terminal:
-            print(f"\r\x1b[K{text[: look.width()]}", end="", file=self._ink.file, flush=True)
+            print(f"\r\x1b[K{plain(text)[: look.width()]}", end="", file=self._ink.file, flush=True)
             self._live = True
         else:
             self._ink.line(text)

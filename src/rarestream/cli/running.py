@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,24 +12,20 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rarestream.cli import failures, look, options
+from rarestream.cli import look, options, outputs
 
 if TYPE_CHECKING:
     from rarestream.cli.progress import Progress
     from rarestream.evaluate import Run
 
 
-def target(output: Path | None, resume: Path | None, data: list[str]) -> Path:
+def target(output: Path | None, resume: Path | None, data: list[str], overwrite: bool) -> outputs.ModelOutput:
     """Where the model goes. Checked now, not after an hour of training."""
     path = output or resume
     if path is None:
         raise typer.BadParameter("where to save the model is missing: -o MODEL.", param_hint="'--output' / '-o'")
-    options.check_output(path, data)
-    if path.exists() and not path.is_file():
-        failures.say(f"{path}: is not a file that a model could replace. Choose another name.", failures.FAILED)
-    if not os.access(path.parent, os.W_OK):
-        failures.say(f"{path}: the folder {path.parent} cannot be written to. Choose another.", failures.FAILED)
-    return path
+    options.check_paths(data)
+    return outputs.for_model(path, outputs.files_of(data), overwrite, resume)
 
 
 def marks(pace: str | None) -> Iterator[int]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarestream.cli import failures, look, options, running
+from rarestream.cli import failures, look, options, outputs, running
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.cli.progress import Progress
@@ -78,6 +78,7 @@ def train(
     scoring_only: ScoringOnly = False,
     settle: Settle = False,
     save_every: SaveEvery = None,
+    overwrite: outputs.Overwrite = False,
     progress: Pace = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -87,17 +88,16 @@ def train(
     Every row is scored before it is learned, so the AUC shown is that of rows the model had not seen.
     Ctrl-C saves what was learned.
     """
-    target = running.target(output, resume, data)
     marks = running.marks(progress)
     settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
     model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
+    target, replaced = running.target(output, resume, data, overwrite)
 
     from rarestream.cli.progress import Progress, counts, emit
     from rarestream.evaluate import Place, Run, place_in
     from rarestream.readers import read
     from rarestream.readers.sources import expand
 
-    options.check_paths(data)
     place = place_in(model.source, expand(data)) if resume else Place()
     chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
     how = _how(place, model, chosen)
@@ -114,13 +114,21 @@ def train(
     )
     if place.known and not quiet:
         show.note(_where(place))
-    kind = "scoring" if scoring_only else "resumable"
+    kind, saved = "scoring" if scoring_only else "resumable", False
+
+    def save() -> None:
+        nonlocal saved
+        model.save(target, kind)
+        if replaced and not saved and not quiet:
+            show.note(replaced)
+        saved = True
+
     with running.stopped_by_signals(run):
-        running.learn(run, show, lambda: model.save(target, kind), save_every)
+        running.learn(run, show, save, save_every)
         if settle:
             model.settle()
         if run.rows or (resume and (settle or target != resume) and not run.interrupted):
-            model.save(target, kind)
+            save()
     running.warn(run, show)
     if json:
         emit(
@@ -134,16 +142,16 @@ def train(
                 "model": str(target),
             }
         )
-    again = shlex.join(["rarestream", "train", *data, "--resume", str(target)])
+    again = look.quoted(["rarestream", "train", *data, "--resume", target])
     if not quiet:
-        _summary(run, model, show, target)
+        _summary(run, model, show, target, scoring_only)
         if run.rows and not run.place.complete and not run.interrupted and not scoring_only:
             show.note(f"Stopped by --max-rows. Go on with: {again}")
     if run.interrupted:
         if not run.rows:
             failures.say("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         way_on = "A scoring-only model cannot go on." if scoring_only else f"Go on with: {again}"
-        failures.say(f"interrupted; what was learned is in {target}. {way_on}", failures.INTERRUPTED)
+        failures.say(f"interrupted; what was learned is in {plain(target)}. {way_on}", failures.INTERRUPTED)
 
 
 def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
@@ -162,7 +170,10 @@ def _resumed(path: Path, name: str | None, settings: list[str], scale: str | Non
 
     model = Model.load(path)
     if model.kind == "scoring":
-        failures.say(f"{path}: was saved with --scoring-only and cannot be resumed.", failures.FAILED)
+        failures.say(
+            f"{plain(path)}: was made for scoring only, by --scoring-only or prune, and cannot be resumed.",
+            failures.FAILED,
+        )
     told: dict[str, tuple[Any, Any]] = {}
     if name is not None:
         named = model.learner.name if model.chosen_by is None else model.chosen_by.name
@@ -176,7 +187,7 @@ def _resumed(path: Path, name: str | None, settings: list[str], scale: str | Non
     for option, (said, kept) in told.items():
         if said != kept:
             raise typer.BadParameter(
-                f"{path} has {kept}, not {said}. Settings live in the model: leave {option} away when resuming, "
+                f"{plain(path)} has {kept}, not {said}. Settings live in the model: leave {option} away when resuming, "
                 "or train a new model.",
                 param_hint=f"'{option}'",
             )
@@ -217,7 +228,7 @@ def _where(place: Place) -> str:
     return f"Going on after row {look.count(place.rows)} of pass {place.number}."
 
 
-def _summary(run: Run, model: Model, show: Progress, target: Path) -> None:
+def _summary(run: Run, model: Model, show: Progress, target: Path, scoring_only: bool) -> None:
     if not run.rows:
         if run.place.complete:
             more = run.place.number + 1
@@ -229,7 +240,7 @@ def _summary(run: Run, model: Model, show: Progress, target: Path) -> None:
     if show.looks_sorted:
         doubt = ", which means little on rows sorted by label"
     elif run.place.number > 1:
-        doubt = ", flattered by rows of later passes, which were learned before"
+        doubt = ", first pass only"
     if auc == auc:
         show.note(f"progressive AUC {ink(f'{float(auc):.4f}', 'bold', 'cyan')} [{auc.low:.4f}, {auc.high:.4f}]{doubt}")
     show.note(
@@ -248,6 +259,8 @@ def _summary(run: Run, model: Model, show: Progress, target: Path) -> None:
             f"{look.count(model.chosen_by.rows)} rows"
         )
     show.note(
-        f"{ink(str(target), 'bold')}: {model.leader.name}, {look.count(model.nonzeros)} weights of "
+        f"{ink(plain(target), 'bold')}: {model.leader.name}, {look.count(model.nonzeros)} weights of "
         f"{look.count(model.n_features)} columns, {look.size(target.stat().st_size)}"
     )
+    if not scoring_only:
+        show.note(look.scoring_size(model, "--scoring-only, or rarestream prune"))

@@ -24,7 +24,7 @@ from rarestream._version import __version__
 from rarestream.blocks import Block, concatenate
 from rarestream.compare import work
 from rarestream.compare.methods import METHODS, Method, Size
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 from rarestream.learners.lanes import MOST
 from rarestream.model import SCALES
 from rarestream.trials import Progress, Row, Store, Unit, run
@@ -160,10 +160,11 @@ def _check(block: Block, trials: int, seed: int | None) -> None:
             here = int(np.count_nonzero(block.labels[rows] > 0))
             if here in (0, len(rows)):
                 missing = "negative" if here else "positive"
+                way_on = "try another seed" if seed is not None else f"leave out {advice('in_order', '--in-order')}"
                 raise DataError(
                     f"compare: the {WORDS[part]} part of trial {trial} has no {missing} row: {positives:,} positives "
                     f"among {len(block):,} rows are too few to be learned, tuned and tested with, or stand together. "
-                    "Bring more rows" + (", or leave out in_order." if seed is None else ", or try another seed.")
+                    f"Bring more rows, or {way_on}."
                 )
 
 

@@ -1,6 +1,6 @@
 """Reader to model to metric: progressive validation while training, and evaluation on held-out rows."""
 
-from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate
+from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
 from rarestream.evaluate.resume import Place, place_in, remembered
 from rarestream.evaluate.scorefile import evaluate_scores
 from rarestream.evaluate.sizes import can_draw, figure, path
@@ -19,6 +19,7 @@ __all__ = [
     "evaluate",
     "evaluate_scores",
     "figure",
+    "has_learned",
     "path",
     "place_in",
     "remembered",

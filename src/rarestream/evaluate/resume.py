@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 from rarestream.readers import Stream
 from rarestream.readers.sources import HEAD, Described, Source
 
@@ -102,7 +102,8 @@ def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     if place.settings.get("shuffle") is not None:
         raise DataError(
             f"{data[0].name}: has another size than when it was learned in shuffled order, so that order is lost. "
-            "Put the new rows in a file of their own and train on that, or follow a growing file without --shuffle."
+            "Put the new rows in a file of their own and train on that, or follow a growing file without "
+            f"{advice('shuffle', '--shuffle')}."
         )
     return Place(
         number=place.number, rows=place.rows, passes=place.passes, known=True, resized=True, settings=place.settings

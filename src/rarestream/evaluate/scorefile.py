@@ -8,44 +8,47 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.errors import DataError
+from rarestream.blocks import Labels
+from rarestream.errors import DataError, plain
 from rarestream.evaluate.heldout import Evaluation, Evaluator
 from rarestream.readers.chunks import Chunks
+from rarestream.readers.labels import LabelRule, OneLabelError, pass_positive, positive_number
 from rarestream.readers.sources import expand
 
 
 def evaluate_scores(path: str, positive: float | None = None) -> Evaluation:
     """The evaluation of a file of `label score` lines ("-" is standard input), compressed or not.
 
-    Labels are -1 and +1, or 0 and 1; with `positive` that label against all others. Blank lines, lines that start
-    with # and a heading on the first line are passed over.
+    Labels are read by the rule for rows: -1 and +1, 0 and 1, or the larger of two numbers; with `positive` that label
+    against all others. Blank lines, lines that start with # and a heading on the first line are passed over.
     """
-    evaluator = Evaluator(path)
-    for labels, scores in _batches(path):
-        if positive is not None:
-            evaluator.add(np.where(labels == positive, 1, -1), scores)
-        else:
-            evaluator.add(_signs(path, labels), scores)
+    evaluator = Evaluator(plain(path))
+    rule = LabelRule(positive_number(positive), optional=False)
+    for labels, scores, lines in _batches(path):
+        evaluator.add(_signs(rule, plain(path), labels, lines), scores)
     return evaluator.result()
 
 
-def _batches(path: str) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+def _batches(path: str) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], list[int]]]:
+    """Labels, scores and the numbers of their lines."""
     (source,) = expand(path)
     buffer = bytearray()
     line = 0
     with closing(Chunks([source])) as chunks:
         while (chunk := chunks.take(buffer)) is not None:
             rows: list[tuple[float, float]] = []
+            lines: list[int] = []
             text = chunk.text.tobytes()
             del chunk  # its text is borrowed from the buffer, which is about to be filled again
             for words in text.splitlines():
                 line += 1
-                row = _row(f"{path}:{line}", words, line)
+                row = _row(f"{plain(path)}:{line}", words, line)
                 if row is not None:
                     rows.append(row)
+                    lines.append(line)
             if rows:
                 labels, scores = np.array(rows, np.float64).T
-                yield labels, scores
+                yield labels, scores, lines
 
 
 def _row(place: str, words: bytes, line: int) -> tuple[float, float] | None:
@@ -64,11 +67,16 @@ def _row(place: str, words: bytes, line: int) -> tuple[float, float] | None:
     return label, score
 
 
-def _signs(path: str, labels: NDArray[np.float64]) -> NDArray[np.int8]:
-    wrong = labels[(labels != 1) & (labels != -1) & (labels != 0)]
-    if len(wrong):
+def _signs(rule: LabelRule, path: str, labels: NDArray[np.float64], lines: list[int]) -> Labels:
+    try:
+        signs = rule.signs(labels)
+    except OneLabelError as error:
         raise DataError(
-            f"{path}: has the label {wrong[0]:g}; labels are -1 and +1, or 0 and 1. "
-            "Otherwise name the positive one: --positive VALUE."
-        )
-    return np.where(labels == 1, 1, -1).astype(np.int8)
+            f"{path}:{lines[0]}: the first rows have only the label {error}; labels are -1 and +1, 0 and 1, or two "
+            f"numbers that both come early. Otherwise {pass_positive()}."
+        ) from None
+    unknown = np.flatnonzero(signs == 0)
+    if len(unknown):
+        row = unknown[0]
+        raise DataError(f"{path}:{lines[row]}: {rule.complaint(float(labels[row]))}")
+    return signs

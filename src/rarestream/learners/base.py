@@ -10,7 +10,7 @@ import math
 import mmap
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar, overload
@@ -392,8 +392,19 @@ def learner_classes() -> list[type[Learner]]:
 def learner_class(name: str) -> tuple[type[Learner], dict[str, Any]]:
     """The class behind a name, and the settings the name fixes."""
     if name not in _registry:
-        raise ValueError(f"no learner is called {name!r}; there are {', '.join(learner_names())}.")
+        near = nearest(name, _registry)
+        hint = f"did you mean {near!r}? There" if near else "there"
+        raise ValueError(f"no learner is called {name!r}; {hint} are {', '.join(learner_names())}.")
     return _registry[name]
+
+
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """The word that was probably meant, if any looks like it; dual_auc is dual-auc."""
+    import difflib
+
+    spelled = {one.replace("_", "-"): one for one in known}
+    near = difflib.get_close_matches(str(word).lower().replace("_", "-"), spelled, 1)
+    return spelled[near[0]] if near else None
 
 
 def make_learner(name: str, **settings: Any) -> Learner:
@@ -402,7 +413,9 @@ def make_learner(name: str, **settings: Any) -> Learner:
     known = {field.name for field in dataclasses.fields(cls)}
     for word in settings:
         if word not in known:
-            raise ValueError(f"{name}: no setting is called {word!r}; there are {', '.join(sorted(known))}.")
+            near = nearest(word, known)
+            hint = f"did you mean {near!r}? There" if near else "there"
+            raise ValueError(f"{name}: no setting is called {word!r}; {hint} are {', '.join(sorted(known))}.")
     for word, value in preset.items():
         if settings.get(word, value) != value:
             raise ValueError(f"{name}: {word} is {value!r} by the learner's name, got {settings[word]!r}.")

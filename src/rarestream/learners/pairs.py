@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 from rarestream.learners.base import State
 
 MOST = 5000  # features whose pairs are kept: two matrices, 200 MB in float32
@@ -29,7 +29,7 @@ def ready_pairs(state: State, block: Block, who: str) -> State:
     if block.width > MOST:
         raise DataError(
             f"{who}: with rank=0 it keeps all pairs of features, of {MOST:,} at most, and feature index "
-            f"{block.width - 1} has come. Use a sketch of them, such as rank=50."
+            f"{block.width - 1} has come. Use a sketch of them, such as " + advice("rank=50.", "--set rank=50.")
         )
     return _placed(state, state.more["pairs"], min(MOST, max(block.width, room * 3 // 2)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rarestream.blocks import Labels
+from rarestream.errors import advice
 
 ENOUGH = 16.0  # runs to expect before saying anything
 SUSPICIOUS = 5.0  # times fewer than expected
@@ -43,7 +44,7 @@ class SortedCheck:
             f"The rows look sorted by label: {self.positives + self.negatives:,} rows "
             f"({self.positives:,} positive) change label {self.runs - 1:,} times, where a random order would "
             f"about {self.expected - 1:,.0f} times. An online learner forgets the class it saw first: "
-            "pass shuffle=SEED (--shuffle SEED)."
+            f"{advice('shuffle them, as read(..., shuffle=SEED) does', 'pass --shuffle SEED')}."
         )
 
     def add(self, labels: Labels, positives: int | None = None) -> str | None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
 from rarestream.blocks import numeric
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 
 
 class Rows(NamedTuple):
@@ -50,7 +50,8 @@ def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
     """Raises that a class is missing."""
     raise DataError(
         f"{where}: needs rows of both classes, got {n_pos} positive and {n_neg} negative "
-        "(rows of importance 0 aside). Pass more rows; on a stream, StreamingAuc waits for the other class."
+        "(rows of importance 0 aside). "
+        + advice("Pass more rows; on a stream, StreamingAuc waits for the other class.", "Use more rows.")
     )
 
 
@@ -60,7 +61,7 @@ def both_classes(where: str, rows: int, positives: int) -> None:
         what = f"all {rows:,} rows are {'positive' if positives else 'negative'}" if rows else "there are no rows"
         raise DataError(
             f"{where}: {what}; AUC compares positives with negatives. Use rows of both, and check "
-            "which label counts as positive (--positive VALUE)."
+            f"which label counts as positive ({advice('positive=VALUE of read', '--positive VALUE')})."
         )
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import LARGEST_INDEX, Block
-from rarestream.errors import DataError, SortedRowsWarning
+from rarestream.errors import DataError, SortedRowsWarning, advice
 from rarestream.evaluate import Run, Step
 from rarestream.learners import Learner
 from rarestream.learners.lanes import LEAST, choice, judged, lane_of
@@ -346,7 +346,10 @@ class Racing:
         if not rows.fewest:
             rows = self._sample.since(0)
         if not rows.fewest:
-            raise DataError("race: the rows held out are all of one class. Hold out a larger share of them.")
+            raise DataError(
+                "race: the rows held out are all of one class. Hold out a larger share of them: "
+                + advice("holdout=0.2", "--holdout 0.2")
+            )
         left, standings = self._left(), self._compared(rows)
         enough = rows.fewest >= LEAST
         best = self._best(standings) if enough or not self._default_first else left.index(0)
@@ -377,10 +380,11 @@ class Racing:
 
     def _make_room(self, width: int) -> None:
         if width > self.most_features:
+            allow = advice("memory=BYTES", "--memory SIZE")
             raise DataError(
                 f"race: feature index {width - 1} needs {width * self.bytes / 1e9:,.1f} GB, {self.bytes} bytes a "
                 f"feature for {len(self._left())} settings, and {self.memory / 1e9:,.1f} GB are allowed. Race fewer "
-                "settings, allow more memory, or hash or renumber the features into a smaller range."
+                f"settings, allow more memory ({allow}), or hash or renumber the features into a smaller range."
             )
         self.n_features = max(self.n_features, width)
         for runner in self._runners:

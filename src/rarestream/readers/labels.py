@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Labels
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 
-PASS_POSITIVE = "pass positive=VALUE (--positive VALUE) to name the label that counts as +1"
+
+def pass_positive() -> str:
+    """The way on with labels that this rule cannot tell apart."""
+    return f"pass {advice('positive=VALUE', '--positive VALUE')} to name the label that counts as +1"
 
 
 class OneLabelError(Exception):
@@ -49,10 +52,10 @@ class LabelRule:
     def complaint(self, raw: float) -> str:
         """What to say of a label whose sign is 0."""
         if self._low is None:
-            return f"label {raw:g}, after rows with only {self._high:g}. If that is right, {PASS_POSITIVE}."
+            return f"label {raw:g}, after rows with only {self._high:g}. If that is right, {pass_positive()}."
         return (
             f"a third label, {raw:g}, after {self._low:g} and {self._high:g}; two classes are learned. "
-            f"If that is right, {PASS_POSITIVE}."
+            f"If that is right, {pass_positive()}."
         )
 
     def _decide(self, raw: NDArray[np.float64]) -> None:

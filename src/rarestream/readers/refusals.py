@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 
 SHOWN = 5  # messages kept
 
@@ -25,7 +25,7 @@ class Refusals:
         if self.allowed == 0:
             return DataError(message)
         listed = "".join(f"\n  {one}" for one in self.first)
+        rule = advice("max_bad_rows=", "--max-bad-rows ")
         return DataError(
-            f"{self.count} bad rows, but max_bad_rows={self.allowed} (--max-bad-rows) allows no more than "
-            f"{self.allowed}. The first:{listed}"
+            f"{self.count} bad rows, but {rule}{self.allowed} allows no more than {self.allowed}. The first:{listed}"
         )

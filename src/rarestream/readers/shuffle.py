@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block, concatenate
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 
 Keys = NDArray[np.uint64]
 
@@ -170,8 +170,8 @@ def _bytes(block: Block) -> int:
 def _unwritable(folder: Path, error: OSError) -> DataError:
     return DataError(
         f"shuffle: cannot write temporary files to {folder}: {error.strerror or error}. The rows do not "
-        "fit in the memory allowed. Free some space there, set TMPDIR to a roomier disk, or pass a larger "
-        "memory=."
+        "fit in the memory allowed. Free some space there, "
+        + advice("set TMPDIR to a roomier disk, or pass a larger memory=.", "or set TMPDIR to a roomier disk.")
     )
 
 

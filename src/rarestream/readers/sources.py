@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict
 
-from rarestream.errors import DataError
+from rarestream.errors import DataError, plain
 
 HEAD = 1 << 16  # bytes of a file that its checksum covers
 DEPTH = 1 << 30  # no single read asks for more
@@ -174,7 +174,7 @@ def _from_name(name: str) -> list[Source]:
     if not os.path.lexists(name) and glob.has_magic(name):
         matches = [match for match in sorted(glob.glob(name, recursive=True)) if not os.path.isdir(match)]
         if not matches:
-            raise DataError(f"{name}: no file matches. Check the pattern, and that the shell left it alone.")
+            raise DataError(f"{plain(name)}: no file matches. Check the pattern, and that the shell left it alone.")
         return [_from_path(match) for match in matches]
     return [_from_path(name)]
 
@@ -184,14 +184,14 @@ def _from_path(path: str) -> Source:
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {_reason(error)}.") from None
+        raise DataError(f"{plain(path)}: cannot be read: {_reason(error)}.") from None
     if os.path.isdir(path):
-        raise DataError(f"{path}: is a directory. Name its files, for example {path.rstrip('/')}/*.svm")
+        raise DataError(f"{plain(path)}: is a directory. Name its files, for example {plain(path.rstrip('/'))}/*.svm")
     if not regular:
-        return Source(path, _unknown(base), path)
+        return Source(plain(path), _unknown(base), path)
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        return Source(path, Described(name=base, size=size, crc32=zlib.crc32(_full(file, HEAD))), path)
+        return Source(plain(path), Described(name=base, size=size, crc32=zlib.crc32(_full(file, HEAD))), path)
 
 
 def _from_file(file: Any) -> Source:
@@ -217,7 +217,7 @@ def _opened(path: str) -> io.FileIO:
     try:
         return open(path, "rb", buffering=0)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {_reason(error)}.") from None
+        raise DataError(f"{plain(path)}: cannot be read: {_reason(error)}.") from None
 
 
 def _full(file: Any, size: int) -> bytes:

@@ -21,26 +21,24 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block, Importances, Indices, Indptr, Values
-from rarestream.errors import DataError
+from rarestream.errors import DataError, advice
 from rarestream.readers.ahead import Ahead
 from rarestream.readers.chunks import Chunk, Chunks, TooLongLineError
 from rarestream.readers.formats import Reading, register
-from rarestream.readers.labels import PASS_POSITIVE, LabelRule, OneLabelError
+from rarestream.readers.labels import LabelRule, OneLabelError, pass_positive
 
-ZERO_INDEX = 7
+NO_LABEL, ZERO_INDEX = 1, 7
 MANY = 1 << 62
 
-# What the numbers of svmlight::Rule mean to a person. {0} is what came.
+# What the numbers of svmlight::Rule mean to a person. {0} is what came; the way on, for some, is in `_way_on`.
 RULES = {
-    1: "a row starts with its label, but this one starts with {0}. "
-    "To score rows without labels, pass labels='optional'.",
+    NO_LABEL: "a row starts with its label, but this one starts with {0}.",
     2: "the label must be a number, got {0}.",
     3: "the label must be a finite number, got {0}.",
     4: "a feature is index:value, but {0} has no colon.",
     5: "a feature index must be a whole number, got {0}. Names must be hashed or numbered first.",
     6: "a feature index must not be negative, got {0}.",
-    ZERO_INDEX: "feature index 0, but svmlight counts from 1. "
-    "If this file counts from 0, pass zero_based=True (--zero-based).",
+    ZERO_INDEX: "feature index 0, but svmlight counts from 1.",
     8: f"feature index {{0}} is too large; the largest is {LARGEST_INDEX + 1:,} "
     "(one less when counting from 0). Hash or renumber larger ones.",
     9: "a feature value must be a number, got {0}.",
@@ -156,7 +154,7 @@ class _Svmlight:
         before = 0 if begins else self.lines
         self.name, self.lines = name, before + parsed.lines_read
         bad = [
-            (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}")
+            (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}{_way_on(rule)}")
             for line, column, rule, token in parsed.bad
         ]
         block = Block(*parsed[:4], None, parsed.importances, parsed.tags, own=True)
@@ -169,7 +167,7 @@ class _Svmlight:
             return block[:0], DataError(
                 f"{name}:{line}:{column}: the first {_size(self.options.chunk)} have only the label {error}; "
                 f"labels are -1 and +1, 0 and 1, or two numbers that both come early. "
-                f"Otherwise {PASS_POSITIVE}."
+                f"Otherwise {pass_positive()}."
             )
         block = _with_labels(block, signs)
         if not self.options.labels_optional and not signs.all():
@@ -186,6 +184,16 @@ class _Svmlight:
                 kept &= parsed.lines < line
                 return block.take(np.flatnonzero(kept)), error_now
         return block.take(np.flatnonzero(kept)), None
+
+
+def _way_on(rule: int) -> str:
+    if rule == NO_LABEL:
+        return " " + advice(
+            "To score rows without labels, pass labels='optional'.", "Rows without labels can be scored: predict."
+        )
+    if rule == ZERO_INDEX:
+        return f" If this file counts from 0, pass {advice('zero_based=True', '--zero-based')}."
+    return ""
 
 
 def _with_labels(block: Block, signs: NDArray[np.int8]) -> Block:

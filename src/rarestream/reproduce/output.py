@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rarestream.modelfile import write_whole
 from rarestream.reproduce import figures, report, tables
 from rarestream.reproduce.experiments import EXPERIMENTS
 from rarestream.reproduce.paper import numbers
 from rarestream.reproduce.results import MISSING
 from rarestream.reproduce.tables import Table
+from rarestream.system import write_whole
 from rarestream.trials import Row
 
 FORMS = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex}
@@ -31,6 +31,15 @@ def tables_of(names: Sequence[str], rows: Sequence[Row], shapes: Mapping[str, Ma
         else:
             found["table3"] = tables.table3(rows, numbers())
     return found
+
+
+def written(names: Sequence[str], story: bool) -> list[str]:
+    """The files that some experiments write to a folder."""
+    numbered = [
+        *(f"table{number}.{suffix}" for name in names for number in EXPERIMENTS[name].tables for suffix in FORMS),
+        *(f"figure{number}.{suffix}" for name in names for number in EXPERIMENTS[name].figures for suffix in PICTURES),
+    ]
+    return [*dict.fromkeys(numbered), *(["report.md", "report.html"] if story else [])]
 
 
 def write_tables(folder: Path, found: Mapping[str, Table]) -> list[Path]:

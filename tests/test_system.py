@@ -1,0 +1,173 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from rarestream.errors import ModelFileError, OutputError
+from rarestream.model import Model
+from rarestream.system import check_writable, whole, write_whole
+
+KILLED = """
+import os, sys
+from rarestream.system import whole
+with whole(sys.argv[1]) as file:
+    file.write(b"half of it")
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_file_is_there_whole_once_the_block_ends(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    with whole(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, BrokenPipeError])
+def test_an_error_within_leaves_what_was_there(tmp_path, error):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+
+    def fail() -> None:
+        with whole(path) as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        OutputError, match=r"a.txt: could not be saved \(No space left on device\); the file was not made"
+    ):
+        write_whole(path, b"new")
+    with pytest.raises(ModelFileError, match="could not be saved"):
+        Model().save(path)
+    assert names(tmp_path) == []
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link, dangling = tmp_path / "there" / "a.txt", tmp_path / "link", tmp_path / "dangling"
+    target.write_bytes(b"old")
+    link.symlink_to("there/a.txt")
+    dangling.symlink_to("there/b.txt")
+    write_whole(link, b"new")
+    write_whole(dangling, b"new")
+    assert link.is_symlink() and dangling.is_symlink()
+    assert target.read_bytes() == (tmp_path / "there" / "b.txt").read_bytes() == b"new"
+    assert names(tmp_path / "there") == ["a.txt", "b.txt"]
+
+
+def test_the_mode_of_the_file_stays(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    with whole(path):
+        (aside,) = tmp_path.glob(".*.part")
+        assert aside.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_names_as_long_as_the_file_system_has_them_are_fine_and_longer_ones_refused_at_once(tmp_path):
+    longest = tmp_path / ("x" * 255)
+    check_writable(longest)
+    write_whole(longest, b"new")
+    assert longest.read_bytes() == b"new"
+    for name in ("x" * 256, "\N{SNOWMAN}" * 100):
+        with pytest.raises(OutputError, match="cannot be written"):
+            check_writable(tmp_path / name)
+    write_whole(tmp_path / ("\N{SNOWMAN}" * 80), b"new")
+    assert len(names(tmp_path)) == 2
+
+
+def test_what_cannot_be_written_is_known_before(tmp_path):
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    (tmp_path / "file").write_bytes(b"")
+    for path, said in (
+        (tmp_path, "is a directory"),
+        ("/dev/null", "is not a regular file"),
+        (circle, "cannot be written"),
+        (tmp_path / "no" / "a.txt", "cannot be written"),
+        (tmp_path / "file" / "a.txt", "cannot be written"),
+    ):
+        with pytest.raises(OutputError, match=said):
+            check_writable(path)
+        with pytest.raises(OutputError, match=said):
+            write_whole(path, b"new")
+    assert names(tmp_path) == ["circle", "file"]
+
+
+def test_what_a_killed_process_has_left_goes_with_the_next_write(tmp_path):
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    write_whole(path, b"another writer")  # leaves the part of the one that still writes
+    assert len(names(tmp_path)) == 2
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    write_whole(other, b"another file")
+    assert len(names(tmp_path)) == 3
+    check_writable(path)
+    assert names(tmp_path) == ["a.txt", "b.txt"]
+    assert path.read_bytes() == b"another writer"
+
+
+def test_only_parts_of_the_same_file_are_removed(tmp_path):
+    kept = [".a.txt.part", ".a.txt-12345678-0123456789abcdef.part", ".a.txt-0.part", "a.txt.part"]
+    for name in kept:
+        (tmp_path / name).write_bytes(b"mine")
+    write_whole(tmp_path / "a.txt", b"new")
+    assert names(tmp_path) == sorted([*kept, "a.txt"])
+
+
+def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
+    path, failed = tmp_path / "a.txt", []
+    until = time.monotonic() + 1
+
+    def write(number: int) -> None:
+        try:
+            while time.monotonic() < until:
+                write_whole(path, bytes([number]) * 1000)
+        except Exception as error:  # pragma: no cover
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(set(path.read_bytes())) == 1
+    assert names(tmp_path) == ["a.txt"]
