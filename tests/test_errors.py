@@ -11,7 +11,7 @@ from rarestream import Block, DataError, Model, read
 from rarestream.errors import advice, for_command_line, plain, plain_text, worded_for_command_line
 from rarestream.evaluate import evaluate_scores
 from rarestream.race import Racing
-from rarestream.readers import SortedCheck
+from rarestream.metrics import SortedCheck
 
 
 def test_advice_is_for_python_unless_the_command_line_asks():
