@@ -21,7 +21,7 @@ from rarestream import Block, DataError, read
 from rarestream.readers.formats import Options, chosen
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
-from tests.torture import svmlight_textbook as textbook
+from tests.readers import svmlight_textbook as textbook
 
 # A comment that starts without a blank (1#a:b), or with a control character, is not read as one by every release.
 COMMENTS_ANYWHERE = False

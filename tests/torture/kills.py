@@ -52,7 +52,7 @@ def write_rows(path: Path, rng: random.Random) -> None:
     features = rng.choice([40, 3000])
     truth = numbers.normal(size=features)
     lines = []
-    for _ in range(rng.choice([800, 2000, 4000])):
+    for _ in range(rng.choice([1000, 3000, 6000])):
         columns = np.unique(numbers.integers(0, features, 8))
         label = 1 if truth[columns].sum() + numbers.normal() > 2 else -1
         lines.append(f"{label} " + " ".join(f"{j + 1}:{numbers.choice([0.5, 1.0, 2.0])}" for j in columns))
@@ -79,24 +79,19 @@ def command(data: Path, path: Path, flags: list[str]) -> list[object]:
 
 
 def wait_for_a_moment(rng: random.Random, program: Child, path: Path) -> None:
-    """Some time after the start, after a save, or within one. Whenever it looks, the model is absent or whole."""
-    how = rng.choice(["time", "save", "within a save"])
+    """Some time after the start, after some saves, or within one; or its end, if that comes first."""
+    how = rng.choice(["time", "saves", "saves", "within a save", "within a save"])
     seconds = rng.uniform(0, 1.5) if how == "time" else rng.choice([0, 0, rng.uniform(0, 0.01)])
-    before = stamp(path)
-    if how == "save":
-        watch(program, lambda: stamp(path) != before, path)
+    if how == "saves":
+        for _ in range(rng.randint(1, 8)):
+            before = stamp(path)
+            while program.poll() is None and stamp(path) == before:
+                check(path)
     elif how == "within a save":
-        watch(program, lambda: any(str(program.pid) in part.name for part in path.parent.glob(".*.part")), None)
+        while program.poll() is None and not list(path.parent.glob(f".*{program.pid}*.part")):
+            pass
     time.sleep(seconds)
     check(path)
-
-
-def watch(program: Child, happened: object, path: Path | None) -> None:
-    """Until it has happened, or the program has ended before it could."""
-    while program.poll() is None and not happened():  # type: ignore[operator]
-        if path is not None:
-            check(path)
-            time.sleep(0.001)
 
 
 def stamp(path: Path) -> object:
@@ -104,5 +99,6 @@ def stamp(path: Path) -> object:
 
 
 def check(path: Path) -> None:
+    """Whenever one looks, the model is absent or whole."""
     if path.exists():
         Model.load(path)
