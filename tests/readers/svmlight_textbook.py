@@ -12,9 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rarestream import blocks
+
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LARGEST_COST = getattr(blocks, "LARGEST_IMPORTANCE", math.inf)
 
 
 class Row(NamedTuple):
@@ -78,7 +81,7 @@ def parse_line(line: bytes, first: int, place: str) -> Row | None:
             raise Refused
         if index == b"cost":
             importance = finite(value)
-            if importance < 0:
+            if not 0 <= importance <= LARGEST_COST:
                 raise Refused
         elif index == b"qid":
             tag = whole(value, 2**63 - 1)

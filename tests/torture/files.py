@@ -87,7 +87,7 @@ def some_line(rng: random.Random, coding: tuple[float, ...], least: int) -> byte
     if rng.random() < 0.2:
         words.append(f"qid:{rng.choice([0, 7, 2**40])}")
     if rng.random() < 0.2:
-        words.append(f"cost:{rng.choice(['0', '0.5', '2', '1e-300', '1e30'])}")
+        words.append(f"cost:{rng.choice(['0', '0.5', '2', '1e-300', '1e12', '1e30'])}")
     most = rng.choice([5, 60, 2**31 - 2])
     columns = [rng.randint(least, most) for _ in range(rng.choice([0, 1, 4, 20]))]
     if rng.random() < 0.5:
