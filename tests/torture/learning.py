@@ -16,7 +16,7 @@ from rarestream.errors import DataError, ModelFileError
 from rarestream.learners.base import learner_class
 
 STREAMS = 60  # in a round
-REALS = [1e-300, 1e-30, 1e-8, 1e-3, 0.1, 0.5, 1.0, 3.0, 50.0, 1e4, 1e8, 1e30, 1e300]
+REALS = [0.0, 1e-300, 1e-8, 1e-3, 0.1, 0.5, 1.0, 1.0, 3.0, 50.0, 1e4, 1e8, 1e300]
 LEARNED_BEFORE = re.compile(r"[Tt]he ([\d,]+) rows? before (?:it|them) (?:was|were) learned")
 
 
@@ -55,7 +55,7 @@ def some_setting(rng: random.Random, field: dataclasses.Field[Any]) -> Any:
         return rng.choice([*small, rules["most"]] if rules["most"] <= 10_000 else small)
     if isinstance(field.default, bool):
         return rng.random() < 0.5
-    return rng.choice([*REALS, 0.0])
+    return rng.choice([*REALS, *rules.get("range", ()) * 2])  # the ends of its range, where it has one
 
 
 def some_blocks(rng: random.Random) -> list[Block]:
