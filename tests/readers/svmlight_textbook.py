@@ -64,6 +64,7 @@ def parse(files: Sequence[tuple[str, bytes]], zero_based: bool | None) -> File:
     return File(rows, bad, places)
 
 
+@np.errstate(over="ignore")  # what is beyond float32 is refused
 def parse_line(line: bytes, first: int, place: str) -> Row | None:
     """The row of a line, None for a blank one; Refused if it breaks a rule, ZeroDivisionError if by an index 0."""
     text = line.partition(b"#")[0]

@@ -28,7 +28,7 @@ def run_round(rng: random.Random, folder: Path) -> int:
     flags = some_flags(rng)
     uninterrupted = folder / "uninterrupted.rare"
     done = CliRunner().invoke(app, ["train", str(data), "-o", str(uninterrupted), "--quiet", *flags])
-    assert done.exit_code == 0, (flags, done.output)
+    assert done.exit_code == 0, (flags, done.output, done.exception)
     saving = ["--save-every", str(rng.choice([100, 500])), "-P", "100", "--threads", str(rng.choice([0, 1]))]
     kills = 0
     for _ in range(rng.randint(1, KILLS)):
