@@ -87,6 +87,7 @@ def wait_for_a_moment(rng: random.Random, program: Child, path: Path) -> None:
             before = stamp(path)
             while program.poll() is None and stamp(path) == before:
                 check(path)
+                time.sleep(0.002)
     elif how == "within a save":
         while program.poll() is None and not list(path.parent.glob(f".*{program.pid}*.part")):
             pass
