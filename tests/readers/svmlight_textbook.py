@@ -33,6 +33,10 @@ class Refused(Exception):  # noqa: N818
     """A line that breaks a rule."""
 
 
+class ZeroIndex(Exception):  # noqa: N818
+    """An index 0 where indices count from 1."""
+
+
 class File(NamedTuple):
     rows: list[Row]  # and those that only their labels may make bad
     bad: list[str]  # places of lines that break a rule of the format
@@ -50,7 +54,7 @@ def parse(files: Sequence[tuple[str, bytes]], zero_based: bool | None) -> File:
             place = f"{name}:{number}"
             try:
                 row = parse_line(line, first, place)
-            except ZeroDivisionError:  # an index 0 where indices count from 1
+            except ZeroIndex:
                 if zero_based is None:
                     return parse(files, True)
                 bad.append(place)
@@ -66,7 +70,7 @@ def parse(files: Sequence[tuple[str, bytes]], zero_based: bool | None) -> File:
 
 @np.errstate(over="ignore")  # what is beyond float32 is refused
 def parse_line(line: bytes, first: int, place: str) -> Row | None:
-    """The row of a line, None for a blank one; Refused if it breaks a rule, ZeroDivisionError if by an index 0."""
+    """The row of a line, None for a blank one; Refused if it breaks a rule, ZeroIndex if by an index 0."""
     text = line.partition(b"#")[0]
     if CONTROL.search(text):
         raise Refused
@@ -88,14 +92,14 @@ def parse_line(line: bytes, first: int, place: str) -> Row | None:
             tag = whole(value, 2**63 - 1)
         else:
             column = whole(index, 2**31 - 2 + first)
-            if column < first:
-                raise ZeroDivisionError
             number = np.float32(finite(value))
             features[column - first] = features[column - first] + number if column - first in features else number
             if not np.isfinite(number):
                 raise Refused
     if not all(np.isfinite(value) for value in features.values()):
         raise Refused
+    if -1 in features:  # in a line that is sound but for this: a broken one decides nothing
+        raise ZeroIndex
     return Row(place, label, tuple((j, float(features[j]) + 0.0) for j in sorted(features)), importance, tag)
 
 
