@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test lint bench docs fuzz clean
+.PHONY: demo test lint bench docs fuzz torture clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
@@ -52,6 +52,11 @@ clean:
 	rm -rf build .venv docs/_build
 
 # The svmlight parser under libFuzzer and sanitizers: make fuzz SECONDS=3600
-SECONDS ?= 300
+fuzz: SECONDS ?= 300
 fuzz:
 	fuzz/run.sh $(SECONDS)
+
+# Random kills, damaged models, files, AUC streams and learning: make torture SECONDS=3600 ARGS="--only kills --seed 7"
+torture: SECONDS ?= 900
+torture: .venv/installed-test
+	$(BIN)/python -m tests.torture --seconds $(SECONDS) $(ARGS)

@@ -3,8 +3,12 @@
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import Phase, settings
+
+from tests.children import end_all
 
 if path := os.environ.get("RARESTREAM_NATIVE"):
     spec = importlib.util.spec_from_file_location("rarestream._native", path)
@@ -20,3 +24,9 @@ settings.register_profile(
     "sanitized", settings.get_profile("rarestream"), max_examples=7, phases=set(Phase) - {Phase.shrink}
 )
 settings.load_profile("sanitized" if path else "rarestream")
+
+
+@pytest.fixture(autouse=True)
+def no_child_outlives_its_test() -> Iterator[None]:
+    yield
+    end_all()

@@ -13,7 +13,6 @@ import io
 import lzma
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import zstandard
 
 import rarestream
 from rarestream.learners import learner_classes
+from tests import children
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
@@ -72,7 +72,7 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
         else:
             for line in code.splitlines():
                 if line.startswith("rarestream "):
-                    ended = subprocess.run(line, shell=True, capture_output=True, text=True)
+                    ended = children.run(line, shell=True)
                     assert ended.returncode == 0, f"{page.name}: {line}\n{ended.stderr}"
 
 

@@ -10,8 +10,8 @@ import pytest
 from rarestream import Block, DataError, Model, read
 from rarestream.errors import advice, for_command_line, plain, plain_text, worded_for_command_line
 from rarestream.evaluate import evaluate_scores
-from rarestream.race import Racing
 from rarestream.metrics import SortedCheck
+from rarestream.race import Racing
 
 
 def test_advice_is_for_python_unless_the_command_line_asks():

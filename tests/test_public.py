@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import rarestream
 import rarestream.sklearn
 from rarestream.learners import learner_classes
+from tests import children
 
 
 def test_the_public_names():
@@ -43,7 +43,7 @@ def test_the_public_names_for_scikit_learn():
 
 def test_importing_brings_in_numpy_and_nothing_heavy():
     code = "import sys; from rarestream import Model, read, auc; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
+    loaded = set(children.run([sys.executable, "-c", code]).stdout.split())
     assert "numpy" in loaded
     assert not loaded & {
         "scipy",
@@ -60,5 +60,5 @@ def test_importing_brings_in_numpy_and_nothing_heavy():
 
 def test_every_name_is_found_in_its_room():
     code = "import rarestream; print(*(getattr(rarestream, name) is not None for name in rarestream.__all__))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = children.run([sys.executable, "-c", code])
     assert set(done.stdout.split()) == {"True"}, done.stderr

@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 import inspect
 import pickle
-import subprocess
 import sys
 import warnings
 
@@ -29,6 +28,7 @@ import rarestream.sklearn
 from rarestream import DataError, Model, learner_names, make_learner
 from rarestream.errors import SortedRowsWarning
 from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
+from tests import children
 from tests.strategies import FEATURES, blocks, random_block
 
 CLASSES = [getattr(rarestream.sklearn, name) for name in rarestream.sklearn.__all__ if name.endswith("Classifier")]
@@ -79,7 +79,7 @@ def test_lives_at_its_public_address(cls):
 
 def test_without_scikit_learn_the_import_says_what_to_install():
     code = "import sys; sys.modules['sklearn'] = None; import rarestream; import rarestream.sklearn"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = children.run([sys.executable, "-c", code])
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
         "rarestream.errors.MissingExtraError: rarestream.sklearn: scikit-learn 1.6 or newer is needed. "

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from rarestream.cli.app import app
 from rarestream.evaluate.synthetic import Planted, write_svmlight
+from tests import children
 
 PROGRAM = [sys.executable, "-m", "rarestream"]
 
@@ -38,10 +39,9 @@ def run(*words: object, stdin: str | None = None) -> Result:
 
 def process(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """The program as a process of its own."""
-    options = {"capture_output": True, "text": True, "timeout": 60, **options}
-    return subprocess.run([*PROGRAM, *(str(word) for word in words)], **options)
+    return children.run([*PROGRAM, *words], **options)
 
 
-def started(*words: object, **options: Any) -> subprocess.Popen[str]:
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-    return subprocess.Popen([*PROGRAM, *(str(word) for word in words)], **options)
+def started(*words: object, **options: Any) -> children.Child:
+    """The same, while it runs: for a `with` block."""
+    return children.Child([*PROGRAM, *words], **options)

@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import sys
-import time
 
 import pytest
 
@@ -114,12 +113,11 @@ def test_bad_files_end_it_at_once(events, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_where_the_results_are(events, tmp_path, number):
     out = tmp_path / "out"
-    process = started("compare", events, "--trials", 50, "--jobs", 2, "--out", out)
-    while not (out / "results.jsonl").exists() or not (out / "results.jsonl").stat().st_size:
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(number)
-    _, stderr = process.communicate(timeout=60)
+    results = out / "results.jsonl"
+    with started("compare", events, "--trials", 50, "--jobs", 2, "--out", out) as process:
+        process.until(lambda: results.exists() and results.stat().st_size)
+        process.send_signal(number)
+        _, stderr = process.communicate()
     assert process.returncode == 130 and f"what was done is in {out}: run it again to go on." in stderr
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import resource
-import subprocess
 import sys
 
 import pytest
 
 from rarestream import Model
 from rarestream.errors import for_command_line
+from tests import children
 from tests.cli.conftest import process, run
 
 
@@ -177,5 +177,5 @@ def test_help_waits_for_nothing_heavy():
         "from rarestream.cli import main\n"
         "try: main()\nexcept SystemExit: print(*sys.modules)"
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+    loaded = children.run([sys.executable, "-c", code]).stdout.split()
     assert not {"numpy", "scipy", "rich", "safetensors", "rarestream.model"} & set(loaded)

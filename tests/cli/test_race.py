@@ -155,11 +155,10 @@ def test_interrupted_it_saves_who_leads(events, tmp_path):
     path = tmp_path / "m.rare"
     # The lines fill the pipe that nobody reads: the program cannot finish before the signal is there.
     with started("race", events, "-o", path, "--json", "-P", 10) as program:
-        assert program.stdout is not None
         for _ in range(100):  # enough rows for some of each class
-            program.stdout.readline()
+            program.line()
         program.send_signal(signal.SIGINT)
-        stdout, stderr = program.communicate(timeout=60)
+        stdout, stderr = program.communicate()
     assert program.returncode == 130
     assert "interrupted; the settings in the lead so far are in" in stderr
     assert json.loads(stdout.splitlines()[-1])["interrupted"]
@@ -169,14 +168,12 @@ def test_interrupted_it_saves_who_leads(events, tmp_path):
 def test_interrupted_before_the_first_row_it_saves_nothing(tmp_path):
     path = tmp_path / "m.rare"
     with started("race", "-", "-o", path, stdin=subprocess.PIPE) as program:
-        assert program.stdin is not None and program.stderr is not None
+        assert program.stdin is not None
         program.stdin.write("1 1:1\n")
-        program.stdin.flush()
-        program.stderr.readline()  # what it takes: said before the first row
-        with pytest.raises(subprocess.TimeoutExpired):
-            program.wait(timeout=1.0)  # long enough to be waiting for more
+        program.line("stderr")  # what it takes: said before the first row
+        program.until_read()  # now it waits for more
         program.send_signal(signal.SIGINT)
-        _, stderr = program.communicate(timeout=60)
+        _, stderr = program.communicate()
     assert program.returncode == 130
     assert "nothing was saved" in stderr
     assert not path.exists()

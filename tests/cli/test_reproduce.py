@@ -94,12 +94,9 @@ def test_all_of_it_with_a_report(small, tmp_path, monkeypatch):
 def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
     out = tmp_path / "out"
     with started("reproduce", "table2", "--quick", "--data-dir", small, "--out", out) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("3 of 48"):
-                process.send_signal(signal.SIGINT)
-                break
-        rest = process.stderr.read()
+        assert any(line.startswith("3 of 48") for line in process.lines("stderr"))
+        process.send_signal(signal.SIGINT)
+        rest = "".join(process.lines("stderr"))
     assert process.returncode == 130
     assert f"trials are in {out}/results.jsonl. Run it again to go on." in rest
     assert "Traceback" not in rest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -12,25 +13,23 @@ import termios
 import pytest
 
 from rarestream.cli import look
-from tests.cli.conftest import PROGRAM, process, run
+from tests.cli.conftest import process, run, started
 
 
 def seen(columns: int, *words: object) -> tuple[int, str]:
     """The exit code, and everything that the program wrote to a terminal of that width."""
-    child, terminal = pty.fork()
-    if child == 0:
-        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)}
-        environment.pop("NO_COLOR", None)
-        os.execve(PROGRAM[0], [*PROGRAM, *(str(word) for word in words)], environment)
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)}
+    environment.pop("NO_COLOR", None)
+    terminal, other_end = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     written = b""
-    try:
-        while more := os.read(terminal, 65536):
-            written += more
-    except OSError:  # the other end is closed
-        pass
+    with started(*words, env=environment, stdin=other_end, stdout=other_end, stderr=other_end) as program:
+        os.close(other_end)
+        with contextlib.suppress(OSError):  # raised when the program has closed its end
+            while more := os.read(terminal, 65536):
+                written += more
     os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), written.decode().replace("\r\n", "\n")
+    return program.returncode, written.decode().replace("\r\n", "\n")
 
 
 def plain(text: str) -> str:

@@ -249,10 +249,9 @@ def test_a_signal_saves_what_was_learned_and_resuming_equals_never_having_stoppe
     path = tmp_path / "m.rare"
     # The table fills the pipe that nobody reads: the program cannot finish before the signal is there.
     with started("train", events, "-o", path, "--json", "-P", 10) as program:
-        assert program.stdout is not None
-        program.stdout.readline()
+        program.line()
         program.send_signal(number)
-        stdout, stderr = program.communicate(timeout=60)
+        stdout, stderr = program.communicate()
     assert program.returncode == 130
     assert "interrupted; what was learned is in" in stderr
     assert "Traceback" not in stderr
@@ -268,18 +267,14 @@ def test_a_signal_ends_the_wait_for_a_pipe_that_says_nothing_more(events, tmp_pa
     path = tmp_path / "m.rare"
     with started("train", "-", "-o", path, "--json", "-P", 1000, stdin=subprocess.PIPE) as program:
         assert program.stdin is not None
-        assert program.stdout is not None
         # More than the chunks that are read before the first rows come out; the pipe stays open.
         feeder = threading.Thread(target=program.stdin.write, args=(events.read_text(),))
         feeder.start()
-        rows = json.loads(program.stdout.readline())["rows"]
+        rows = json.loads(program.line())["rows"]
         feeder.join()
         program.send_signal(signal.SIGINT)
-        try:
-            program.wait(timeout=60)
-        finally:
-            program.kill()
-        assert program.returncode == 130
+        program.wait()
+    assert program.returncode == 130
     assert Model.load(path).rows >= rows == 1000
 
 
@@ -288,11 +283,9 @@ def test_a_signal_before_the_first_row_saves_nothing(tmp_path):
     with started("train", "-", "-o", path, "-P", 1000, stdin=subprocess.PIPE) as program:
         assert program.stdin is not None
         program.stdin.write("1 1:1\n")
-        program.stdin.flush()
-        with pytest.raises(subprocess.TimeoutExpired):
-            program.wait(timeout=1.5)  # long enough to be waiting for more
+        program.until_read()  # now it waits for more
         program.send_signal(signal.SIGINT)
-        _, stderr = program.communicate(timeout=60)
+        _, stderr = program.communicate()
     assert program.returncode == 130
     assert "nothing was saved" in stderr
     assert not path.exists()
@@ -302,9 +295,7 @@ def test_output_that_nobody_reads_any_more_does_not_cost_the_model(events, tmp_p
     path = tmp_path / "m.rare"
     with started("train", events, "-o", path, "--json", "-P", 40) as program:
         assert program.stdout is not None
-        program.stdout.readline()
+        program.line()
         program.stdout.close()
-        program.wait(timeout=60)
-        assert program.stderr is not None
-        assert "Traceback" not in program.stderr.read()
+        assert "Traceback" not in "".join(program.lines("stderr"))
     assert Model.load(path).rows == 20_000

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import signal
-import subprocess
 import sys
 
 import numpy as np
@@ -14,6 +13,7 @@ from rarestream.blocks import Block
 from rarestream.compare import METHODS, compare, methods, page, standings
 from rarestream.compare.comparing import fingerprint
 from rarestream.trials import read_rows
+from tests import children
 
 FEW = ["dual-auc", "rda"]
 
@@ -158,10 +158,9 @@ def test_after_a_kill_a_comparison_goes_on_and_ends_as_if_nothing_had_happened(b
     out.mkdir()
     rows.mkdir()
     put(block, str(rows))
-    process = subprocess.Popen([sys.executable, script, rows, out], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "at it\n"
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with children.Child([sys.executable, script, rows, out]) as process:
+        assert process.line() == "at it\n"
+        process.send_signal(signal.SIGKILL)
     before = read_rows(out / "results.jsonl")
     assert [row["method"] for row in before] == ["rda"]
     found = compare(block, methods=["rda", "spauc"], trials=1, settings=2, folder=out, processes=1)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import children
+
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "sanitized"
+HOURS = 4 * 3600.0  # the limit of a build, and of a run under sanitizers
 # Everything that reaches the native code. Estimator checks and the command line add only Python to it.
 ROOMS = ["learners", "readers", "metrics", "model", "pruning", "race", "blocks", "reproduce"]
 WITHOUT = ["reproduce/test_figures.py", "reproduce/test_report.py", "reproduce/test_tables.py"]  # of rows made up
@@ -20,7 +22,7 @@ WITHOUT = ["reproduce/test_figures.py", "reproduce/test_report.py", "reproduce/t
 def runtime(name: str) -> str | None:
     """Where the compiler keeps a sanitizer's library; None when it has none."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or "c++"
-    found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip()
+    found = children.run([compiler, f"-print-file-name={name}"]).stdout.strip()
     return found if os.path.isabs(found) and os.path.exists(found) else None
 
 
@@ -38,7 +40,7 @@ def test_the_native_core_is_clean_under_address_and_undefined_behaviour_sanitize
         f"-DPython_EXECUTABLE={sys.executable}",
     ]
     for command in (configure, [cmake, "--build", BUILD, "-j", "2"]):
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        done = children.run(command, limit=HOURS)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     native = next(BUILD.glob("_native*.so"))
     environment = {
@@ -50,11 +52,10 @@ def test_the_native_core_is_clean_under_address_and_undefined_behaviour_sanitize
     }
     folders = [str(ROOT / "tests" / room) for room in ROOMS]
     without = [f"--ignore={ROOT / 'tests' / file}" for file in WITHOUT]
-    run = subprocess.run(
+    run = children.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *without, *folders],
         env=environment,
         cwd=ROOT,
-        capture_output=True,
-        text=True,
+        limit=HOURS,
     )
     assert run.returncode == 0, (run.stdout + run.stderr)[-6000:]

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rarestream import Model, ModelFileError, learner_names, make_learner, modelfile
+from tests import children
 from tests.strategies import block_of, random_block
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -216,6 +216,6 @@ def test_killed_in_the_middle_of_a_save_the_path_holds_the_old_or_the_new_model(
     new = Model.load(path)
     new.learn(random_block(200, 50, 5, seed=3))
     command = [sys.executable, "-c", KILLED, str(path), step, *(["after"] if when == "after" else [])]
-    subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True)
+    children.run(command, cwd=Path(__file__).parents[2])
     assert path.read_bytes() in (old, new.to_bytes())
     Model.load(path)

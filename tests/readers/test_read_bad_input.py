@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from svm_rows import stream_of, until_error
 
 from rarestream.errors import DataError
 from rarestream.readers import read
+from tests import children
 
 GOOD = b"1 1:1\n-1 2:1\n"
 
@@ -206,7 +206,7 @@ def test_memory_stays_bounded_whatever_the_size(tmp_path: Path) -> None:
         "rows = sum(len(block) for block in read(sys.argv[1]))\n"
         "print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)"
     )
-    made = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    made = children.run([sys.executable, "-c", program, path], check=True)
     rows, megabytes = map(int, made.stdout.split())
     assert rows == 60_000
     assert megabytes < 45  # of a file of 49 MB; the same for one of 2 GB

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from svm_rows import same
 
 from rarestream.errors import DataError
 from rarestream.readers import read
+from tests import children
 
 TEXT = b"".join(b"%d %d:0.5 %d:%d\n" % (i % 2, i % 50 + 1, i % 97 + 60, i) for i in range(40_000))
 METHODS: list[tuple[str, Callable[[bytes], bytes]]] = [
@@ -95,7 +95,7 @@ def test_text_that_looks_compressed_inside_is_read_in_bounded_pieces(tmp_path: P
         "except DataError as error: print(error)\n"
         "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)"
     )
-    made = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    made = children.run([sys.executable, "-c", program, path], check=True)
     message, megabytes = made.stdout.strip().split("\n")
     assert message.endswith("no rows.")
     assert int(megabytes) < 40
@@ -110,5 +110,5 @@ def test_without_zstandard_the_extra_is_named(tmp_path: Path) -> None:
         "try: list(read(sys.argv[1]))\n"
         "except MissingExtraError as error: print(error)"
     )
-    made = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    made = children.run([sys.executable, "-c", program, path], check=True)
     assert 'pip install "rarestream[zstd]"' in made.stdout

@@ -22,6 +22,7 @@ from rarestream.readers import read
 from rarestream.readers.formats import Options, chosen
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
+from tests import children
 
 TEXT = b"".join(b"%d %d:1\n" % (i % 2, i + 1) for i in range(1000))
 
@@ -113,8 +114,8 @@ def test_standard_input_is_read_once_and_says_so() -> None:
         "try: list(stream)\n"
         "except DataError as error: print(error)"
     )
-    made = subprocess.run([sys.executable, "-c", program], input=TEXT, capture_output=True, check=True)
-    first, second = made.stdout.decode().strip().split("\n")
+    made = children.run([sys.executable, "-c", program], input=TEXT.decode(), check=True)
+    first, second = made.stdout.strip().split("\n")
     assert first == "1000 None [{'name': '-', 'size': None, 'crc32': None}]"
     assert second.startswith("-: can be read only once")
 
@@ -125,16 +126,14 @@ def test_ctrl_c_ends_a_wait_for_standard_input() -> None:
         "try: print('ready', flush=True); list(read('-'))\n"
         "except KeyboardInterrupt: print('stopped')"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with children.Child([sys.executable, "-c", program], stdin=subprocess.PIPE) as child:
         assert child.stdin is not None
-        assert child.stdout is not None
-        child.stdin.write(TEXT)
-        child.stdin.flush()
-        assert child.stdout.readline() == b"ready\n"
+        assert child.line() == "ready\n"
+        child.stdin.write(TEXT.decode())
+        child.until_read()
         child.send_signal(signal.SIGINT)
-        assert child.stdout.read() == b"stopped\n"
-        child.stdin.close()
-        assert child.wait(20) == 0
+        assert child.line() == "stopped\n"
+    assert child.returncode == 0
 
 
 def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from rarestream.errors import DataError
 from rarestream.readers import read
 from rarestream.readers.cut import cut
 from rarestream.readers.shuffle import keys, shuffled
+from tests import children
 
 
 def numbered(rows: int, cut_at: int) -> list[Block]:
@@ -138,9 +138,7 @@ def test_a_full_disk_is_named_and_left_clean(tmp_path: Path) -> None:
         "except DataError as error: print(error)"
     )
     environment = dict(os.environ, TMPDIR=str(tmp_path / "tmp"))
-    made = subprocess.run(
-        [sys.executable, "-c", program, path], capture_output=True, text=True, check=True, env=environment
-    )
+    made = children.run([sys.executable, "-c", program, path], check=True, env=environment)
     assert made.stdout.startswith("shuffle: cannot write temporary files to ")
     assert "set TMPDIR" in made.stdout
     assert list((tmp_path / "tmp").iterdir()) == []

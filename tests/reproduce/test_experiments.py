@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from rarestream.reproduce import datasets
 from rarestream.reproduce.experiments import ALL, EXPERIMENTS, Plan, carry_out, units_of
 from rarestream.reproduce.methods import CORRECTED, METHODS, OURS, PUBLISHED, TABLE2
 from rarestream.trials import Store, read_rows
+from tests import children
 
 QUICKLY = Plan(CORRECTED, quick=True, trials=1)
 
@@ -92,19 +91,15 @@ def test_killed_in_the_middle_and_run_again_the_rows_are_the_same(small, tmp_pat
         return [sys.executable, "-m", "rarestream", *map(str, words)]
 
     once, twice = tmp_path / "once", tmp_path / "twice"
-    subprocess.run(command(once), check=True, capture_output=True, timeout=120)
-    killed = subprocess.Popen(command(twice), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    for line in killed.stderr:
-        if line.startswith("7 of 48"):
-            os.kill(killed.pid, signal.SIGKILL)
-            break
-    killed.wait()
-    killed.stderr.close()
+    children.run(command(once), check=True)
+    with children.Child(command(twice)) as killed:
+        assert any(line.startswith("7 of 48") for line in killed.lines("stderr"))
+        killed.send_signal(signal.SIGKILL)
     done = read_rows(twice / "results.jsonl")
     assert 7 <= len(done) < 48
     with open(twice / "results.jsonl", "ab") as file:
         file.write(b'{"kind": "trial", "dataset": "im')  # as if the kill had come within a line
-    subprocess.run(command(twice), check=True, capture_output=True, timeout=120)
+    children.run(command(twice), check=True)
     again = read_rows(twice / "results.jsonl")
     assert again[: len(done)] == done
     assert _without_time(again) == _without_time(read_rows(once / "results.jsonl"))

@@ -7,13 +7,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from rarestream.reproduce import errata, report, story, tables
 from rarestream.reproduce.paper import numbers
+from tests import children
 from tests.reproduce import made_up
 from tests.reproduce.made_up import missing, row
 
@@ -232,7 +232,7 @@ def test_in_a_browser_tables_sort_plots_draw_and_the_look_turns(tmp_path):
     file.write_text(report.html(rows, numbers()).replace("</head>", PROBE, 1), "utf-8")
     words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
     words += ["--virtual-time-budget=60000", "--dump-dom", file.as_uri()]
-    done = subprocess.run([str(CHROMIUM), *words], capture_output=True, text=True, timeout=300)
+    done = children.run([CHROMIUM, *words])
     match = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
     assert match, done.stderr[-2000:]
     found = json.loads(html.unescape(match[1]))

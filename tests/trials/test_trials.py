@@ -3,15 +3,14 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from functools import partial
 
 import pytest
 
 from rarestream.errors import DataError
 from rarestream.trials import Store, TrialsError, read_rows, run
+from tests import children
 
 UNITS = [{"method": method, "trial": trial} for method in ("one", "two") for trial in range(3)]
 
@@ -159,14 +158,10 @@ if __name__ == "__main__":
 def test_after_a_kill_a_run_goes_on_where_it_was(tmp_path, processes, number):
     path, script = tmp_path / "results.jsonl", tmp_path / "script.py"
     script.write_text(SCRIPT)
-    run_of_it = subprocess.Popen(
-        [sys.executable, script, path, processes], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert run_of_it.stdout.readline() == "at it\n"
-    while len(read_rows(path)) < 2:
-        time.sleep(0.01)
-    run_of_it.send_signal(number)
-    run_of_it.wait()
+    with children.Child([sys.executable, script, path, processes]) as run_of_it:
+        assert run_of_it.line() == "at it\n"
+        run_of_it.until(lambda: len(read_rows(path)) >= 2)
+        run_of_it.send_signal(number)
     before = read_rows(path)
     assert {row["trial"] for row in before} >= {0, 1} and 2 not in {row["trial"] for row in before}
     with Store(path) as store:
