@@ -282,11 +282,30 @@ def test_a_signal_ends_the_wait_for_a_pipe_that_says_nothing_more(events, tmp_pa
     assert Model.load(path).rows >= rows == 1000
 
 
-def test_a_signal_before_the_first_row_saves_nothing(tmp_path):
+@pytest.mark.parametrize("words", [(), ("--threads", 0), ("--shuffle", 1)])
+def test_a_signal_on_a_stalled_pipe_saves_all_whole_lines_that_came(tmp_path, words):
+    path = tmp_path / "m.rare"
+    with started("train", "-", "-o", path, *words, stdin=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        program.stdin.write("1 1:1\n-1 2:1\n1 3:1\n1 4")
+        program.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            program.wait(timeout=1.5)  # long enough to be waiting for more
+        program.send_signal(signal.SIGINT)
+        try:
+            program.wait(timeout=60)
+        finally:
+            program.kill()
+        assert program.returncode == 130
+    assert Model.load(path).rows == 3
+
+
+@pytest.mark.parametrize("said", ["", "1 1:1"])
+def test_a_signal_before_the_first_row_saves_nothing(tmp_path, said):
     path = tmp_path / "m.rare"
     with started("train", "-", "-o", path, "-P", 1000, stdin=subprocess.PIPE) as program:
         assert program.stdin is not None
-        program.stdin.write("1 1:1\n")
+        program.stdin.write(said)
         program.stdin.flush()
         with pytest.raises(subprocess.TimeoutExpired):
             program.wait(timeout=1.5)  # long enough to be waiting for more

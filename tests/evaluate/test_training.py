@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -71,28 +72,34 @@ def test_an_interrupt_ends_the_run_after_the_rows_at_hand(events):
     assert run.rows == model.rows == model.source["rows"] == 3000
 
 
-def test_an_interrupt_while_waiting_for_rows_loses_nothing(events):
-    model = Model("dual-auc")
-    stream = read(events, rows=1000)
-    run = Run(model, stream)
-
-    class Interrupting:
-        """A stream during whose fourth wait Ctrl-C is pressed."""
-
-        settings, sources, fraction, refused, refusals = stream.settings, stream.sources, None, 0, ()
-
-        def skip(self, rows):
-            stream.skip(rows)
-
-        def __iter__(self):
-            yield from itertools.islice(stream, 3)
-            run.interrupt()
-            raise AssertionError("the interrupt must end the wait")
-
-    run.stream = Interrupting()
-    assert len(list(run)) == 3
+@pytest.mark.parametrize("shuffle", [None, 1])
+@pytest.mark.parametrize("threads", [0, 2])
+def test_an_interrupt_while_waiting_for_a_pipe_learns_what_has_come(events, threads, shuffle):
+    rows = b"".join(events.read_bytes().splitlines(keepends=True)[:300])
+    ear, mouth = os.pipe()
+    with os.fdopen(ear, "rb", buffering=0) as file:
+        model = Model("dual-auc")
+        run = Run(model, read(file, rows=100, threads=threads, shuffle=shuffle))
+        os.write(mouth, rows + b"1 1:1")  # a line that is not whole
+        threading.Timer(0.4, run.interrupt).start()
+        assert sum(len(step.block) for step in run) == 300
+    os.close(mouth)
     assert run.interrupted
-    assert model.rows == model.source["rows"] == 3000
+    assert model.rows == model.source["rows"] == 300
+    assert not run.place.complete
+
+
+def test_a_second_interrupt_ends_the_run_at_once(events):
+    ear, mouth = os.pipe()
+    with os.fdopen(ear, "rb", buffering=0) as file:
+        os.write(mouth, b"1 1:1\n" * 1000)
+        os.close(mouth)
+        run = Run(Model("dual-auc"), read(file, rows=100))
+        for _ in run:
+            run.interrupt()
+            if run.rows == 300:
+                break
+        assert run.rows == 200  # the first lets the rest through, the second does not
 
 
 def test_fraction_runs_from_zero_to_one_over_all_passes(events):

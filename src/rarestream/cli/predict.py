@@ -51,6 +51,8 @@ def predict(
             else:
                 lines = [f"{score!r}\n" for score in scores]
             out.write("".join(lines))
+            if not stream.replayable:  # whoever writes to a pipe may be waiting for an answer
+                out.flush()
             row += len(scores)
         out.flush()
     ink = look.stderr()

@@ -80,6 +80,7 @@ class Run:
         self._max_rows = max_rows
         self._marks = iter(marks)
         self._waiting = False
+        self._hurried = False
 
     @property
     def fraction(self) -> float | None:
@@ -91,17 +92,28 @@ class Run:
         return max(shares, default=None)
 
     def interrupt(self) -> None:
-        """Ends the run after the rows at hand, or at once if it waits for some. Meant for signal handlers."""
+        """Ends the run after the rows at hand; from a pipe, after those that have come. Meant for signal handlers.
+
+        A second time it ends the run at once: what was learned stays.
+        """
+        if self.interrupted:
+            self._hurried = True
+            if self._waiting:
+                raise KeyboardInterrupt
         self.interrupted = True
-        if self._waiting:
-            raise KeyboardInterrupt
+        self.stream.stop()
+
+    @property
+    def _leaving(self) -> bool:
+        """Whether rows that may still come are left for later. Those from a pipe would be lost."""
+        return self._hurried or (self.interrupted and self.stream.replayable)
 
     def __iter__(self) -> Iterator[Step]:
         try:
             for block in self._blocks():
                 for piece, mark in self._cut(block):
                     yield self._learned(piece, mark)
-                    if self.interrupted or self.rows == self._max_rows:
+                    if self._leaving or self.rows == self._max_rows:
                         return
         except KeyboardInterrupt:
             if not self.interrupted:
@@ -124,6 +136,8 @@ class Run:
                 self._move(number=number, rows=0, complete=False)
             self.stream.skip(self.place.rows)
             blocks = iter(self.stream)
+            if self.interrupted:  # before there was a pass to stop
+                self.stream.stop()
             while True:
                 self._waiting = True
                 block = next(blocks, None)
@@ -132,6 +146,8 @@ class Run:
                 if block is None:
                     break
                 yield block
+            if self.interrupted:
+                return
         self._move(complete=True)
 
     def _cut(self, block: Block) -> Iterator[tuple[Block, bool]]:

@@ -141,13 +141,16 @@ class Decompressed:
                 f"{raw.source.name}: named {suffix}, but its first bytes are not {self._method}'s. "
                 "Rename it if it is not compressed; fetch it again if it should be."
             )
-        self._member: _Inflate | None = self._make() if head else None
+        self._member: _Inflate | None = None  # between members
         self._text = memoryview(b"")  # decompressed and not yet asked for
 
     def readinto(self, view: memoryview) -> int:
+        # A pipe may have nothing yet, and is asked again later: whatever raises leaves everything as it was.
         while not self._text:
             if self._member is None:
-                return 0
+                if not self._more_members():
+                    return 0
+                self._member = self._make()
             data = b""
             if self._member.needs_input:
                 data, self._input = self._input or self._raw.read(INPUT), b""
@@ -160,18 +163,20 @@ class Decompressed:
                     raise
                 raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
             if self._member.eof:
-                self._next_member(self._member.unused_data)
+                self._member, self._input = None, self._member.unused_data
         size = min(len(self._text), len(view))
         view[:size], self._text = self._text[:size], self._text[size:]
         return size
 
-    def _next_member(self, rest: bytes) -> None:
+    def _more_members(self) -> bool:
         # Tapes and block devices pad with zeros; gzip itself looks past them.
-        while not (rest := rest.lstrip(b"\0")):
-            if not (rest := self._raw.read(INPUT)):
-                self._member = None
-                return
-        self._member, self._input = self._make(), rest
+        while not (rest := self._input.lstrip(b"\0")):
+            self._input = b""
+            self._input = self._raw.read(INPUT)
+            if not self._input:
+                return False
+        self._input = rest
+        return True
 
     def _damaged(self, how: str, why: str) -> DataError:
         return DataError(
@@ -197,7 +202,9 @@ class _Plain:
 def text_of(raw: Raw) -> Bytes:
     """The text of a source, decompressed if its name or its first bytes ask for it."""
     head = b""
-    while len(head) < 6 and (more := raw.read(INPUT)):
+    while any(len(head) < len(magic) and magic.startswith(head) for magic, _, _ in METHODS.values()):
+        if not (more := raw.read(INPUT)):
+            break
         head += more
     for suffix in METHODS:
         if raw.source.name.lower().endswith(suffix):

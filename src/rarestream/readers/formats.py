@@ -38,6 +38,20 @@ class Reading:
     refusals: Refusals
     position: int = field(default=0)  # stored bytes behind the pieces given out
     zero_based: bool | None = None  # as the format found, or was told
+    stopped: bool = False
+    _end: Callable[[], None] | None = None
+
+    def stop(self) -> None:
+        """Nothing more is to be read. Any signal handler may call it."""
+        self.stopped = True
+        if self._end is not None:
+            self._end()
+
+    def when_stopped(self, end: Callable[[], None]) -> None:
+        """What a format does on `stop`, now or later."""
+        self._end = end
+        if self.stopped:
+            end()
 
 
 Format = Callable[[Reading], Iterator[Block]]

@@ -29,6 +29,13 @@ class LabelRule:
         self._high: float | None = None
         self._low: float | None = None
 
+    def undecided(self, raw: NDArray[np.float64]) -> bool:
+        """Whether these, if they are the first, leave open which label is positive."""
+        if self._positive is not None or self._high is not None or self._optional:
+            return False
+        seen = np.unique(raw)
+        return len(seen) == 0 or (len(seen) == 1 and float(seen[0]) not in (-1, 0, 1))
+
     def signs(self, raw: NDArray[np.float64]) -> Labels:
         """-1 and +1, and 0 where the rule has no answer. NaN stands for a row without label."""
         if self._positive is not None:

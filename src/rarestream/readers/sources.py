@@ -20,6 +20,7 @@ from rarestream.errors import DataError
 
 HEAD = 1 << 16  # bytes of a file that its checksum covers
 DEPTH = 1 << 30  # no single read asks for more
+LAST_READS = 16  # of a pipe that ends where it is: what lies in it is read, but a fast writer cannot go on for ever
 
 Where = str | os.PathLike[str] | BinaryIO
 
@@ -34,6 +35,10 @@ class Described(TypedDict):
 
 class StoppedError(Exception):
     """Reading was interrupted because nobody wants the rest."""
+
+
+class NothingYetError(Exception):
+    """A pipe had no bytes within the time that was allowed; it may have some later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Source:
 
     def open(self) -> Raw:
         if self.path is not None:
-            return Raw(self, _opened(self.path), owned=True)
+            return Raw(self, _opened(self.path, waiting=self.replayable), owned=True)
         if self.start is not None:
             self.file.seek(self.start)
         return Raw(self, self.file, owned=False)
@@ -64,19 +69,25 @@ class Raw:
     def __init__(self, source: Source, file: Any, owned: bool) -> None:
         self.source = source
         self.position = 0
+        self.patience: float | None = None  # seconds that a read waits for a pipe; None: until there are bytes
         self._file = file
         self._owned = owned
         self._wait: _Wait | None = None
         fd = _descriptor(file)
         if fd is not None and not stat.S_ISREG(os.fstat(fd).st_mode):
             # A caller's own pipe may hold bytes in its buffer, which no poll sees: its first read is plain.
-            self._wait = _Wait(fd, polled=owned or file is _stdin())
+            self._wait = _Wait(fd, polled=isinstance(file, io.FileIO) or file is _stdin())
+
+    @property
+    def piped(self) -> bool:
+        """Whether bytes come as someone writes them: a pipe, a terminal, a socket."""
+        return self._wait is not None
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes; nothing at the end."""
+        """Up to `size` bytes; nothing at the end. `NothingYetError` when `patience` has run out."""
         try:
             if self._wait is not None:
-                self._wait.until_readable()
+                self._wait.until_readable(self.patience)
             read = getattr(self._file, "read1", self._file.read)
             data: bytes = read(min(size, DEPTH))
         except OSError as error:
@@ -99,10 +110,13 @@ class Raw:
         self._count(size)
         return size
 
-    def stop(self) -> None:
-        """Ends a wait for input, now or later, with `StoppedError`. Any thread may call it."""
+    def stop(self, last_reads: int = 0) -> None:
+        """Ends a wait for input, now or later, with `StoppedError`. Any thread and any signal handler may call it.
+
+        Bytes that lie in the pipe already are still given out, in up to so many reads.
+        """
         if self._wait is not None:
-            self._wait.stop()
+            self._wait.stop(last_reads)
 
     def close(self) -> None:
         if self._wait is not None:
@@ -124,24 +138,32 @@ class _Wait:
     """Waits until a pipe has bytes, or until someone says stop."""
 
     def __init__(self, fd: int, polled: bool) -> None:
+        self._fd = fd
         self._polled = polled
-        self._closing = threading.Lock()
+        self._last_reads = 0
+        self._closing = threading.RLock()  # a signal handler may come in between, in the thread that has it
         self._open = True
         self._ear, self._mouth = os.pipe()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
         self._poll.register(self._ear, select.POLLIN)
 
-    def until_readable(self) -> None:
+    def until_readable(self, patience: float | None) -> None:
         if not self._polled:
             self._polled = True
             return
-        if any(fd == self._ear for fd, _ in self._poll.poll()):
-            raise StoppedError
+        ready = {fd for fd, _ in self._poll.poll(None if patience is None else 1000 * patience)}
+        if self._ear in ready:
+            if self._fd not in ready or not self._last_reads:
+                raise StoppedError
+            self._last_reads -= 1
+        elif not ready:
+            raise NothingYetError
 
-    def stop(self) -> None:
+    def stop(self, last_reads: int) -> None:
         with self._closing:
             if self._open:
+                self._last_reads = last_reads
                 os.write(self._mouth, b".")
 
     def close(self) -> None:
@@ -213,9 +235,14 @@ def _unknown(name: str) -> Described:
     return Described(name=name, size=None, crc32=None)
 
 
-def _opened(path: str) -> io.FileIO:
+def _opened(path: str, waiting: bool = True) -> io.FileIO:
+    """The file. `waiting`: as usual, which for a named pipe means to wait until someone writes to it."""
     try:
-        return open(path, "rb", buffering=0)
+        if waiting:
+            return open(path, "rb", buffering=0)
+        file = open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+        os.set_blocking(file.fileno(), True)
+        return file
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {_reason(error)}.") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Literal, cast
 
 from rarestream.blocks import Block
@@ -14,7 +14,7 @@ from rarestream.readers.formats import Format, Options, Reading, chosen
 from rarestream.readers.labels import positive_number
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.shuffle import LEAST, default_memory, shuffled
-from rarestream.readers.sources import Described, Source, Where, expand
+from rarestream.readers.sources import Described, Source, StoppedError, Where, expand
 
 
 def read(
@@ -165,6 +165,14 @@ class Stream:
         self._skip = rows
         return self
 
+    def stop(self) -> None:
+        """Ends the pass that is running. Meant for signal handlers.
+
+        A pipe ends where it is: whole lines that have come are still given out. Of data that can be read again
+        nothing more is given out.
+        """
+        self._reading.stop()
+
     def __iter__(self) -> Iterator[Block]:
         if self._passes and not self.replayable:
             name = next(source.name for source in self._sources if not source.replayable)
@@ -181,10 +189,14 @@ class Stream:
         def counted(pieces: Iterator[Block]) -> Iterator[Block]:
             nonlocal seen
             for piece in pieces:
+                if self._reading.stopped and self.replayable:
+                    raise StoppedError
                 seen += len(piece)
                 yield piece
+            if self._reading.stopped and self.replayable:
+                raise StoppedError  # a shuffle must not take these rows for all
 
-        with closing(_generator(self._format(self._reading))) as pieces:
+        with suppress(StoppedError), closing(_generator(self._format(self._reading))) as pieces:
             rows: Iterator[Block] = counted(pieces)
             if self._shuffle is not None:
                 memory = max(self._memory or default_memory(), LEAST)
@@ -194,6 +206,8 @@ class Stream:
                 for block in blocks:
                     self._delivered += len(block)
                     yield block
+        if self._reading.stopped:
+            return
         if seen == 0:
             names = ", ".join(source.name for source in self._sources[:3])
             refused = f" that could be read; {self.refused} were refused" if self.refused else ""

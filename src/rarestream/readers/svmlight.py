@@ -5,8 +5,8 @@ byte order mark is passed over. `qid` becomes the row's tag, `cost` its importan
 order; duplicates are summed. Labels: see labels.py.
 
 Indices count from 1, as svmlight's do. With `zero_based=None` a file may also count from 0, if it shows: an
-index 0 in the first chunk (about 1 MB of text, of the first file) makes the stream zero-based, and one that
-comes later is refused. The parser is native/svmlight.hpp.
+index 0 in the first chunk (about 1 MB of text, of the first file; of a pipe, the rows that come first) makes the
+stream zero-based, and one that comes later is refused. The parser is native/svmlight.hpp.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ class _Svmlight:
     def pieces(self) -> Iterator[Block]:
         options = self.options
         with closing(Chunks(self.reading.sources, options.chunk, options.longest_line)) as chunks:
+            self.reading.when_stopped(chunks.end)
             try:
                 for located in self._parsed(chunks):
                     block, error = self._settled(located)
@@ -118,6 +119,12 @@ class _Svmlight:
         if first is None:
             return
         parsed = self._parse(first)
+        while chunks.may_grow and len(first.text) < self.options.chunk and self._too_early(parsed):
+            chunks.put_back(first)
+            del first  # its text is in the buffer
+            first = chunks.take(buffer)
+            assert first is not None
+            parsed = self._parse(first)
         if self.options.zero_based is None and any(rule == ZERO_INDEX for _, _, rule, _ in parsed.bad):
             self.first_index = 0
             parsed = self._parse(first)
@@ -138,6 +145,12 @@ class _Svmlight:
                 located = task()
                 del task
                 yield located
+
+    def _too_early(self, parsed: Parsed) -> bool:
+        """Whether the first lines of a pipe decide nothing yet."""
+        if len(parsed.bad) > self.reading.refusals.allowed:
+            return False
+        return len(parsed.labels) == 0 or self.rule.undecided(parsed.labels)
 
     def _parse(self, chunk: Chunk) -> Parsed:
         return Parsed(
