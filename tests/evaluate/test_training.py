@@ -124,7 +124,15 @@ def test_the_source_says_what_was_read_and_how(events):
     train(model, read(events, shuffle=5), passes=2)
     source = model.source
     assert [entry["name"] for entry in source["files"]] == ["events.svm"]
-    assert source["settings"] == {"format": None, "zero_based": False, "positive": None, "shuffle": 5}
+    assert source["settings"] == {
+        "format": None,
+        "zero_based": False,
+        "positive": None,
+        "classes": [-1.0, 1.0],
+        "max_bad_rows": 0,
+        "shuffle": 5,
+        "finished": True,
+    }
     assert (source["passes"], source["pass"], source["rows"], source["complete"]) == (2, 2, 20_000, True)
 
 

@@ -237,7 +237,9 @@ def test_a_stop_of_a_file_gives_out_nothing_more(tmp_path: Path) -> None:
     path = tmp_path / "a.svm"
     path.write_bytes(TEXT)
     for shuffle in (None, 1):
-        stream = Stream(expand(path), chosen(None, expand(path)), Options(chunk=100, threads=2), rows=10, shuffle=shuffle)
+        stream = Stream(
+            expand(path), chosen(None, expand(path)), Options(chunk=100, threads=2), rows=10, shuffle=shuffle
+        )
         blocks = iter(stream)
         if shuffle is None:
             next(blocks)

@@ -34,6 +34,12 @@ MaxBadRows = Annotated[
 Threads = Annotated[
     int | None, typer.Option(help="Threads that parse ahead; 0: none.", min=0, metavar="N", show_default=False)
 ]
+Finished = Annotated[
+    bool,
+    typer.Option(
+        "--finished", help="Learn a last line without a line end too; else it is left out, as it may still be written."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output, one object a line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
 
@@ -44,14 +50,17 @@ def given(**settings: Any) -> dict[str, Any]:
 
 
 def as_learned(source: Mapping[str, Any]) -> dict[str, Any]:
-    """How a model's data were read, as far as other data should be read alike: the base and the positive label."""
+    """How a model's data were read, as far as other data should be read alike: the base and the labels."""
     from rarestream.evaluate import remembered
 
     kept = remembered(source)
     if kept is None:
         return {}
     settings = kept[1].settings
-    return given(zero_based=settings["zero_based"], positive=settings["positive"])
+    classes = settings["classes"]
+    if classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
+        classes = [None, classes[1]]  # whether -1 or 0 is the negative label is a matter of the file
+    return given(zero_based=settings["zero_based"], positive=settings["positive"], classes=classes)
 
 
 def check_paths(data: Sequence[str]) -> None:

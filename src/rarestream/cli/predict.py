@@ -39,7 +39,8 @@ def predict(
     if output is not None:
         options.check_output(output, [*data, str(model)])
     how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
-    how.pop("positive", None)
+    for word in ("positive", "classes"):
+        how.pop(word, None)
     stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
     row, beyond = 0, 0
     with nullcontext(sys.stdout) if output is None else output.open("w", encoding="ascii") as out:

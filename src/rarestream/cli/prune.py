@@ -122,11 +122,12 @@ def _check_words(
 
 def _warn_if_learned(model: Model, on: list[str]) -> None:
     from rarestream.evaluate import remembered
+    from rarestream.readers.heads import recognised
     from rarestream.readers.sources import expand
 
     kept = remembered(model.source)
-    heads = set() if kept is None else {(one["name"], one["crc32"]) for one in kept[0] if one["crc32"] is not None}
-    if any((one.described["name"], one.described["crc32"]) in heads for one in expand(on)):
+    learned = [] if kept is None else kept[0]
+    if any(recognised(entry, one) for one in expand(on) for entry in learned):
         ink = look.stderr()
         ink.line(
             f"{ink('warning:', 'yellow', 'bold')} the model has learned rows of these files, so the AUC is flattered, "

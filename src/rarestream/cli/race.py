@@ -58,6 +58,7 @@ def race(
     zero_based: options.ZeroBased = None,
     positive: options.Positive = None,
     max_bad_rows: options.MaxBadRows = 0,
+    finished: options.Finished = False,
     format: options.Format = None,
     threads: options.Threads = None,
     progress: Pace = None,
@@ -83,7 +84,7 @@ def race(
     racing = Racing(field, scale=scale or "unit", holdout=holdout, retire=not keep_all, memory=_bytes(memory))
     options.check_paths(data)
     chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
-    stream = read(data, **chosen, max_bad_rows=max_bad_rows, threads=threads)
+    stream = read(data, **chosen, max_bad_rows=max_bad_rows, threads=threads, finished=finished)
     if passes > 1 and stream.size is None:
         raise typer.BadParameter("a pipe can be read once only; save it to a file first.", param_hint="'--passes'")
     run = Run(racing, stream, passes=passes, max_rows=max_rows, marks=marks)

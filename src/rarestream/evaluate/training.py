@@ -148,7 +148,8 @@ class Run:
                 yield block
             if self.interrupted:
                 return
-        self._move(complete=True)
+        # A line that was left out is still to be learned; not where rows are shuffled, as it would change their order.
+        self._move(complete=self.stream.unfinished is None or self.stream.settings["shuffle"] is not None)
 
     def _cut(self, block: Block) -> Iterator[tuple[Block, bool]]:
         if self._max_rows is not None:

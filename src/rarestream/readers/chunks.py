@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.readers.compression import Bytes, text_of
+from rarestream.readers.compression import Bytes, Plain, text_of
 from rarestream.readers.sources import LAST_READS, NothingYetError, Raw, Source, StoppedError
 
 CHUNK = 1 << 20  # bytes of text, about
@@ -26,12 +26,19 @@ class Chunk(NamedTuple):
     position: int  # stored bytes read so far, of all sources
 
 
-class TooLongLineError(Exception):
-    """A line beyond LONGEST_LINE in the named source; whoever counts lines knows which one."""
+class Lines(NamedTuple):
+    """What follows the chunks given out, in the source at hand; whoever counts lines knows which line it is."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str  # of the source
+    begins: bool  # whether it is line 1
+
+
+class TooLongLineError(Exception):
+    """A line beyond LONGEST_LINE."""
+
+    def __init__(self, lines: Lines) -> None:
+        super().__init__(lines.name)
+        self.lines = lines
 
 
 class Chunks:
@@ -41,10 +48,14 @@ class Chunks:
     that is sooner: whoever writes to it may be waiting for an answer.
     """
 
-    def __init__(self, sources: Sequence[Source], size: int = CHUNK, longest: int = LONGEST_LINE) -> None:
+    def __init__(
+        self, sources: Sequence[Source], size: int = CHUNK, longest: int = LONGEST_LINE, finished: bool = True
+    ) -> None:
         self._waiting = list(reversed(sources))
         self._size = size
         self._longest = longest
+        self._finished = finished
+        self.left_out: Lines | None = None  # the last line, if it may still be being written
         self._raw: Raw | None = None
         self._text: Bytes | None = None
         self._carry = b""  # the start of a line whose end has not been read
@@ -125,7 +136,8 @@ class Chunks:
                             if self._ending and raw.piped:  # the same Ctrl-C may have ended the writer in mid-line
                                 raise StoppedError
                             self._ended = True
-                            return filled, filled
+                            stop = self._end_of_last_line(buffer, filled, text, raw)
+                            return stop, stop
                         filled += got
                         if raw.piped:
                             until = until or time.monotonic() + MOMENT
@@ -142,10 +154,22 @@ class Chunks:
             if stop:
                 return stop, filled
             if filled > self._longest:
-                raise TooLongLineError(raw.source.name)
+                raise TooLongLineError(Lines(raw.source.name, self._begins))
             searched = filled
             if filled == wanted:
                 wanted = min(2 * wanted, self._longest + 1)
+
+    def _end_of_last_line(self, buffer: bytearray, filled: int, text: Bytes, raw: Raw) -> int:
+        """Where the lines of a source that has ended end.
+
+        A log's last line may still be being written; that of a pipe, of a compressed file or of a file with a
+        successor is not.
+        """
+        growing = isinstance(text, Plain) and raw.source.replayable and not self._waiting
+        stop = filled if self._finished or not growing else buffer.rfind(b"\n", 0, filled) + 1
+        if stop < filled:
+            self.left_out = Lines(raw.source.name, self._begins and stop == 0)
+        return stop
 
     def stop(self) -> None:
         """Ends a `take` that waits for a pipe in another thread."""

@@ -163,7 +163,7 @@ class Decompressed:
                     raise
                 raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
             if self._member.eof:
-                self._member, self._input = None, self._member.unused_data
+                self._input, self._member = self._member.unused_data, None
         size = min(len(self._text), len(view))
         view[:size], self._text = self._text[:size], self._text[size:]
         return size
@@ -185,7 +185,7 @@ class Decompressed:
         )
 
 
-class _Plain:
+class Plain:
     """Bytes as stored, with the first few already in hand."""
 
     def __init__(self, raw: Raw, head: bytes) -> None:
@@ -212,4 +212,4 @@ def text_of(raw: Raw) -> Bytes:
     for suffix, (magic, _, _) in METHODS.items():
         if head.startswith(magic):
             return Decompressed(raw, suffix, head)
-    return _Plain(raw, head)
+    return Plain(raw, head)

@@ -23,6 +23,8 @@ class Options:
 
     zero_based: bool | None = None
     positive: float | None = None
+    classes: tuple[float | None, float] | None = None  # the negative label, if it is known, and the positive one
+    finished: bool = True  # else a last line without line end is left out
     labels_optional: bool = False
     threads: int = 1  # 0: parse where the rows are consumed
     chunk: int = CHUNK
@@ -38,6 +40,8 @@ class Reading:
     refusals: Refusals
     position: int = field(default=0)  # stored bytes behind the pieces given out
     zero_based: bool | None = None  # as the format found, or was told
+    classes: tuple[float | None, float] | None = None  # likewise
+    unfinished: str | None = None  # where a last line without line end stands that was left out
     stopped: bool = False
     _end: Callable[[], None] | None = None
 

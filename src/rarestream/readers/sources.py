@@ -10,27 +10,17 @@ import select
 import stat
 import sys
 import threading
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict
+from typing import Any, BinaryIO
 
 from rarestream.errors import DataError
 
-HEAD = 1 << 16  # bytes of a file that its checksum covers
 DEPTH = 1 << 30  # no single read asks for more
 LAST_READS = 16  # of a pipe that ends where it is: what lies in it is read, but a fast writer cannot go on for ever
 
 Where = str | os.PathLike[str] | BinaryIO
-
-
-class Described(TypedDict):
-    """What a model keeps of its data, to know it again on resume."""
-
-    name: str
-    size: int | None  # bytes, as stored; None where nobody can know, as on standard input
-    crc32: int | None  # of the first 64 KiB
 
 
 class StoppedError(Exception):
@@ -46,14 +36,15 @@ class Source:
     """One input. A path is opened afresh for each pass; a seekable file is rewound; a pipe is read once."""
 
     name: str  # as messages show it
-    described: Described
+    base: str  # without its folder
+    size: int | None  # bytes, as stored; None where nobody can know, as on standard input
     path: str | None = None
     file: Any = None  # a binary file, when there is no path
     start: int | None = None  # where in `file` the data starts; None: it cannot be rewound
 
     @property
     def replayable(self) -> bool:
-        return self.described["size"] is not None
+        return self.size is not None
 
     def open(self) -> Raw:
         if self.path is not None:
@@ -126,7 +117,7 @@ class Raw:
 
     def _count(self, size: int) -> None:
         self.position += size
-        expected = self.source.described["size"]
+        expected = self.source.size
         if size == 0 and expected is not None and self.position < expected:
             raise DataError(
                 f"{self.source.name}: shrank while it was read: {expected:,} bytes at the start, "
@@ -192,7 +183,7 @@ def expand(where: Where | Iterable[Where]) -> list[Source]:
 
 def _from_name(name: str) -> list[Source]:
     if name == "-":
-        return [Source("-", _unknown("-"), file=_stdin())]
+        return [Source("-", "-", None, file=_stdin())]
     if not os.path.lexists(name) and glob.has_magic(name):
         matches = [match for match in sorted(glob.glob(name, recursive=True)) if not os.path.isdir(match)]
         if not matches:
@@ -202,7 +193,6 @@ def _from_name(name: str) -> list[Source]:
 
 
 def _from_path(path: str) -> Source:
-    base = Path(path).name
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
@@ -210,10 +200,9 @@ def _from_path(path: str) -> Source:
     if os.path.isdir(path):
         raise DataError(f"{path}: is a directory. Name its files, for example {path.rstrip('/')}/*.svm")
     if not regular:
-        return Source(path, _unknown(base), path)
+        return Source(path, Path(path).name, None, path)
     with _opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        return Source(path, Described(name=base, size=size, crc32=zlib.crc32(_full(file, HEAD))), path)
+        return Source(path, Path(path).name, os.fstat(file.fileno()).st_size, path)
 
 
 def _from_file(file: Any) -> Source:
@@ -223,35 +212,25 @@ def _from_file(file: Any) -> Source:
         raise DataError(f"{name}: is open as text; open it in binary mode, 'rb'.")
     base = Path(name).name
     if not (hasattr(file, "seekable") and file.seekable()):
-        return Source(name, _unknown(base), file=file)
+        return Source(name, base, None, file=file)
     start = file.tell()
-    crc = zlib.crc32(_full(file, HEAD))
     size = file.seek(0, os.SEEK_END) - start
     file.seek(start)
-    return Source(name, Described(name=base, size=size, crc32=crc), file=file, start=start)
-
-
-def _unknown(name: str) -> Described:
-    return Described(name=name, size=None, crc32=None)
+    return Source(name, base, size, file=file, start=start)
 
 
 def _opened(path: str, waiting: bool = True) -> io.FileIO:
     """The file. `waiting`: as usual, which for a named pipe means to wait until someone writes to it."""
     try:
-        if waiting:
-            return open(path, "rb", buffering=0)
-        file = open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
-        os.set_blocking(file.fileno(), True)
-        return file
+        return open(path, "rb", buffering=0, opener=None if waiting else _at_once)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {_reason(error)}.") from None
 
 
-def _full(file: Any, size: int) -> bytes:
-    data = b""
-    while len(data) < size and (more := file.read(size - len(data))):
-        data += more
-    return data
+def _at_once(path: str, flags: int) -> int:
+    fd = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(fd, True)
+    return fd
 
 
 def _stdin() -> Any:

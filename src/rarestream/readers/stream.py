@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Literal, cast
 
@@ -11,10 +11,11 @@ from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.readers.cut import cut
 from rarestream.readers.formats import Format, Options, Reading, chosen
-from rarestream.readers.labels import positive_number
+from rarestream.readers.heads import Described, described
+from rarestream.readers.labels import positive_number, two_labels
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.shuffle import LEAST, default_memory, shuffled
-from rarestream.readers.sources import Described, Source, StoppedError, Where, expand
+from rarestream.readers.sources import Source, StoppedError, Where, expand
 
 
 def read(
@@ -24,11 +25,13 @@ def read(
     *,
     zero_based: bool | None = None,
     positive: float | str | None = None,
+    classes: Sequence[float | None] | None = None,
     max_bad_rows: int = 0,
     labels: Literal["required", "optional"] = "required",
     shuffle: int | None = None,
     threads: int | None = None,
     memory: int | None = None,
+    finished: bool = True,
 ) -> Stream:
     """The Blocks of a file, of several, of a glob, of standard input ("-") or of an open binary file.
 
@@ -38,12 +41,16 @@ def read(
     rows          in a Block at most; a Block also ends where a chunk of the file does
     zero_based    whether feature indices count from 0; None: they do if the first chunk has an index 0
     positive      the label that counts as +1, every other being -1; None: see `rarestream.readers.labels`
+    classes       the two labels, (negative, positive), as an earlier stream's `settings` tell them; negative may be
+                  None for -1 or 0. None: they are found. Where `positive` is given it rules
     max_bad_rows  rows that break a rule to skip and count before giving up
     labels        "optional": rows may have no label, or any; blocks with such rows have labels None
     shuffle       a seed: rows come in an order that depends on it and on nothing else
     threads       that parse ahead; None: two, or none on a single core; 0: none
     memory        bytes that a shuffle may hold; beyond that it goes through temporary files.
                   None: a quarter of what the machine has free
+    finished      False: data may still be being written, so a last line without line end is left out, and
+                  `Stream.unfinished` tells. Pipes, compressed files and all files but the last are finished
     """
     if rows < 1:
         raise DataError(f"read: rows must be >= 1, got {rows}.")
@@ -59,6 +66,8 @@ def read(
     options = Options(
         zero_based=zero_based,
         positive=positive_number(positive),
+        classes=two_labels(classes),
+        finished=finished,
         labels_optional=labels == "optional",
         threads=_spare_threads() if threads is None else threads,
     )
@@ -110,28 +119,38 @@ class Stream:
         self._passes = 0
         self._reading = Reading(sources, options, Refusals(max_bad_rows))
         self._delivered = 0
+        self._described: list[Described] | None = None
         self._known_rows: int | None = None  # once a shuffle has seen them all
 
     @property
     def sources(self) -> list[Described]:
         """Name, size and a checksum of the head of each input: enough to know the same data again."""
-        return [cast(Described, dict(source.described)) for source in self._sources]
+        if self._described is None:
+            self._described = [described(source) for source in self._sources]
+        return [cast(Described, dict(one)) for one in self._described]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `read` needs to read the same rows in the same order again; the base as found, once a block is out."""
-        found = self._reading.zero_based
+        """What `read` needs to read the same rows in the same order again.
+
+        Base and labels are as found, once a block is out; `finished` is False if a last line was left out.
+        """
+        zero_based, classes = self._reading.zero_based, self._reading.classes
+        classes = self._options.classes if classes is None else classes
         return {
             "format": self._named,
-            "zero_based": self._options.zero_based if found is None else found,
+            "zero_based": self._options.zero_based if zero_based is None else zero_based,
             "positive": self._options.positive,
+            "classes": None if classes is None or self._options.positive is not None else list(classes),
+            "max_bad_rows": self._max_bad_rows,
             "shuffle": self._shuffle,
+            "finished": self.unfinished is None,
         }
 
     @property
     def size(self) -> int | None:
         """Stored bytes of all sources, or None if some source does not say."""
-        sizes = [source.described["size"] for source in self._sources]
+        sizes = [source.size for source in self._sources]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
     @property
@@ -158,6 +177,11 @@ class Stream:
         """What was wrong with the first few of them."""
         return list(self._reading.refusals.first)
 
+    @property
+    def unfinished(self) -> str | None:
+        """File and line of a last line that was left out, as it has no line end; None if there was none."""
+        return self._reading.unfinished
+
     def skip(self, rows: int) -> Stream:
         """Leaves out that many rows at the start of the next pass, in the order in which they would come."""
         if rows < 0:
@@ -177,6 +201,8 @@ class Stream:
         if self._passes and not self.replayable:
             name = next(source.name for source in self._sources if not source.replayable)
             raise DataError(f"{name}: can be read only once. For several passes, save it to a file first.")
+        if any(source.start is not None for source in self._sources):
+            self.sources  # noqa: B018  a caller's own file is looked at before it is read, never meanwhile
         self._passes += 1
         self._reading = Reading(self._sources, self._options, Refusals(self._max_bad_rows))
         self._delivered, self._known_rows = 0, None
@@ -208,6 +234,11 @@ class Stream:
                     yield block
         if self._reading.stopped:
             return
+        if seen == 0 and self.unfinished is not None:
+            raise DataError(
+                f"{self.unfinished}: has no line end, so it may still be being written, and there is no other row. "
+                "Once the file is complete, pass finished=True (--finished)."
+            )
         if seen == 0:
             names = ", ".join(source.name for source in self._sources[:3])
             refused = f" that could be read; {self.refused} were refused" if self.refused else ""

@@ -22,7 +22,7 @@ from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block, Importances, Indices, Indptr, Values
 from rarestream.errors import DataError
 from rarestream.readers.ahead import Ahead
-from rarestream.readers.chunks import Chunk, Chunks, TooLongLineError
+from rarestream.readers.chunks import Chunk, Chunks, Lines, TooLongLineError
 from rarestream.readers.formats import Reading, register
 from rarestream.readers.labels import PASS_POSITIVE, LabelRule, OneLabelError
 
@@ -88,14 +88,13 @@ class _Svmlight:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.options = reading.options
-        self.rule = LabelRule(self.options.positive, self.options.labels_optional)
+        self.rule = LabelRule(self.options.positive, self.options.labels_optional, self.options.classes)
         self.first_index = 0 if self.options.zero_based else 1
         self.lines = 0  # of the source at hand, before the chunk at hand
-        self.name = ""
 
     def pieces(self) -> Iterator[Block]:
         options = self.options
-        with closing(Chunks(self.reading.sources, options.chunk, options.longest_line)) as chunks:
+        with closing(Chunks(self.reading.sources, options.chunk, options.longest_line, options.finished)) as chunks:
             self.reading.when_stopped(chunks.end)
             try:
                 for located in self._parsed(chunks):
@@ -106,11 +105,16 @@ class _Svmlight:
                     if error is not None:
                         raise error
             except TooLongLineError as error:
-                line = self.lines + 1 if error.name == self.name else 1
                 raise DataError(
-                    f"{error.name}:{line}: line longer than {_size(options.longest_line)}; a row must fit in "
+                    f"{self._place(error.lines)}: line longer than {_size(options.longest_line)}; a row must fit in "
                     "that. Check that the file has line ends, and is svmlight text."
                 ) from None
+
+            if chunks.left_out is not None:
+                self.reading.unfinished = self._place(chunks.left_out)
+
+    def _place(self, lines: Lines) -> str:
+        return f"{lines.name}:{1 if lines.begins else self.lines + 1}"
 
     def _parsed(self, chunks: Chunks) -> Iterator[Located]:
         # The first chunk is read here: what it decides must be known before others are parsed.
@@ -166,7 +170,7 @@ class _Svmlight:
         """The rows of a chunk up to the first that is refused for good, and the error that says so."""
         name, begins, _, parsed = located
         before = 0 if begins else self.lines
-        self.name, self.lines = name, before + parsed.lines_read
+        self.lines = before + parsed.lines_read
         bad = [
             (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}")
             for line, column, rule, token in parsed.bad
@@ -183,6 +187,7 @@ class _Svmlight:
                 f"labels are -1 and +1, 0 and 1, or two numbers that both come early. "
                 f"Otherwise {PASS_POSITIVE}."
             )
+        self.reading.classes = self.rule.classes
         block = _with_labels(block, signs)
         if not self.options.labels_optional and not signs.all():
             for row in np.flatnonzero(signs == 0):
