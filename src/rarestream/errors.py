@@ -9,6 +9,14 @@ class DataError(RarestreamError, ValueError):
     """Rows that break a rule. Nothing was learned from them."""
 
 
+class RowError(DataError):
+    """A row of a block that cannot be learned. `row` is its number within the block, from 0."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 class ModelFileError(RarestreamError, ValueError):
     """A model file that is damaged, hostile, or of a format this version does not read."""
 

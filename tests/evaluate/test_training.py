@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rarestream import Model, auc, read
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.evaluate import Run, doubling, train
 
 
@@ -140,6 +140,50 @@ def test_the_source_says_what_was_read_and_how(events):
 def test_senseless_counts_are_refused(events, wrong):
     with pytest.raises(ValueError, match="must be >= 1, got 0"):
         train(Model("dual-auc"), read(events), **wrong)
+
+
+class Overflowing:
+    """A model that cannot learn one row of the data."""
+
+    def __init__(self, column: int) -> None:
+        self.column, self.rows, self.source = column, 0, {}
+
+    def learn(self, block, *, again=False):
+        for row in range(len(block)):
+            if self.column in block[row : row + 1].indices:
+                raise RowError(f"row {row} of the block is too large.", row)
+        self.rows += len(block)
+        return np.zeros(len(block))
+
+
+@pytest.mark.parametrize("marks", [[], [3, 5, 77, 78, 79, 80]])
+@pytest.mark.parametrize("options", [{}, {"shuffle": 4}, {"shuffle": 4, "memory": 1 << 20}, {"threads": 0, "rows": 7}])
+def test_a_row_that_cannot_be_learned_is_named_by_file_and_line(tmp_path, marks, options):
+    for name in ("a.svm", "b.svm"):
+        lines = [f"{i % 2} {i + 1 + 50 * (name == 'b.svm')}:1" for i in range(50)]
+        lines[7:7] = ["# a comment", "", "1 refused"]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    for column, name, line in (
+        (0, "a.svm", 1),
+        (6, "a.svm", 7),
+        (7, "a.svm", 11),
+        (49, "a.svm", 53),
+        (77, "b.svm", 31),
+    ):
+        run = Run(
+            Overflowing(column), read([tmp_path / "a.svm", tmp_path / "b.svm"], max_bad_rows=2, **options), marks=marks
+        )
+        with pytest.raises(RowError, match=f"^{tmp_path / name}:{line}: row [0-9]+ of the block is too large"):
+            list(run)
+
+
+def test_an_error_without_a_row_stays_as_it_is(events):
+    class Refusing(Overflowing):
+        def learn(self, block, *, again=False):
+            raise DataError("no")
+
+    with pytest.raises(DataError, match="^no$"):
+        list(Run(Refusing(0), read(events)))
 
 
 def test_doubling_needs_a_factor_above_one():

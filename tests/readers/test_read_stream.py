@@ -124,6 +124,48 @@ def test_a_last_line_without_line_end_is_left_out_unless_the_data_are_finished(p
     assert first_features(read(packed, finished=False))[-1] == 7776
 
 
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("memory", [1 << 30, 1 << 20])
+def test_where_tells_file_and_line_of_every_row(tmp_path: Path, seed: int | None, threads: int, memory: int) -> None:
+    if seed is not None and memory < 1 << 30:
+        count = 60_000  # through files
+    else:
+        count = 3000
+    expected = {}
+    for name, first in (("a.svm", 1), ("b.svm", count + 1)):
+        lines = []
+        for j in range(first, first + count):
+            lines += ["# a comment"] * (j % 97 == 0) + [""] * (j % 89 == 0) + ["1 x:1"] * (j % 1000 == 0)
+            lines.append(f"{j % 2} {j}:1")
+            expected[j - 1] = f"{tmp_path / name}:{len(lines)}"
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    sources = expand([tmp_path / "a.svm", tmp_path / "b.svm"])
+    options = Options(chunk=3000, threads=threads)
+    stream = Stream(
+        sources, chosen(None, sources), options, rows=70, shuffle=seed, max_bad_rows=1000, memory=memory
+    ).skip(77)
+    assert stream.where(0) is None
+    seen = 0
+    for number, block in enumerate(stream):
+        for row in range(len(block)) if number % 50 < 2 else (0, len(block) - 1):
+            assert stream.where(row) == expected[int(block.indices[row])]
+        assert stream.where(len(block)) is stream.where(-1) is None
+        seen += len(block)
+    assert seen == 2 * count - 77
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_where_tells_the_line_of_a_pipe(seed: int | None) -> None:
+    ear, mouth = os.pipe()
+    os.write(mouth, b"# first\n" + TEXT)
+    os.close(mouth)
+    with os.fdopen(ear, "rb") as pipe:
+        stream = read(pipe, shuffle=seed, rows=100)
+        for block in stream:
+            assert stream.where(99) == f"<file>:{block.indices[99] + 2}"
+
+
 def test_a_file_with_nothing_but_an_unfinished_line_says_so(path: Path) -> None:
     path.write_bytes(b"1 1:1")
     with pytest.raises(DataError, match=r"a\.svm:1: has no line end, .*no other row.*--finished"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.evaluate.resume import Place
 from rarestream.metrics import StreamingAuc
 from rarestream.model import Model
@@ -111,16 +111,25 @@ class Run:
     def __iter__(self) -> Iterator[Step]:
         try:
             for block in self._blocks():
+                behind = 0  # of the block
                 for piece, mark in self._cut(block):
-                    yield self._learned(piece, mark)
+                    yield self._learned(piece, mark, behind)
+                    behind += len(piece)
                     if self._leaving or self.rows == self._max_rows:
                         return
         except KeyboardInterrupt:
             if not self.interrupted:
                 raise
 
-    def _learned(self, block: Block, mark: bool) -> Step:
-        scores = self.model.learn(block, again=self.place.number > 1)
+    def _learned(self, block: Block, mark: bool, behind: int) -> Step:
+        try:
+            scores = self.model.learn(block, again=self.place.number > 1)
+        except DataError as error:
+            row = getattr(error, "row", None)
+            where = None if row is None else self.stream.where(behind + row)
+            if row is None or where is None:
+                raise
+            raise RowError(f"{where}: {error}", row) from error
         self.rows += len(block)
         self.nonzeros += block.nonzeros
         self._move(rows=self.place.rows + len(block))

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import LARGEST_INDEX, Block
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.evaluate import Run, Step
 from rarestream.learners import Learner
 from rarestream.learners.lanes import LEAST, choice, judged, lane_of
@@ -215,7 +215,11 @@ class Racing:
         done = 0
         while done < len(block):
             piece = block[done : done + self._next_look - self._turn]
-            scores[done : done + len(piece)] = self._learn(piece)
+            try:
+                scores[done : done + len(piece)] = self._learn(piece)
+            except RowError as error:
+                error.row += done  # of the block that the caller knows
+                raise
             done += len(piece)
             if self._turn == self._next_look:
                 self._look()

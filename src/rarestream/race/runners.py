@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.learners import Learner
 from rarestream.learners.lanes import WIDTH, LaneKernel, Lanes, LaneState, lane_of
 from rarestream.model import SCALES, Model
@@ -51,9 +51,10 @@ class LaneRunner:
         """The score of each row under each setting before it was learned."""
         learned, scores = self._kernel.learn(self._state, block, SCALES.index(self._scale))
         if learned < len(block):
-            raise DataError(
+            raise RowError(
                 f"race: row {learned} of the block has values so large that steps overflow float32 with "
-                f"scale={self._scale!r}. Use scale='unit' or 'max'."
+                f"scale={self._scale!r}. Use scale='unit' or 'max'.",
+                learned,
             )
         return scores[:, self._lane_of]
 

@@ -13,6 +13,7 @@ from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.readers.chunks import CHUNK, LONGEST_LINE
 from rarestream.readers.compression import METHODS
+from rarestream.readers.places import Piece
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.sources import Source
 
@@ -42,6 +43,7 @@ class Reading:
     zero_based: bool | None = None  # as the format found, or was told
     classes: tuple[float | None, float] | None = None  # likewise
     unfinished: str | None = None  # where a last line without line end stands that was left out
+    piece: Piece | None = None  # where the rows of the piece given out last stand
     stopped: bool = False
     _end: Callable[[], None] | None = None
 

@@ -13,8 +13,9 @@ from rarestream.readers.cut import cut
 from rarestream.readers.formats import Format, Options, Reading, chosen
 from rarestream.readers.heads import Described, described
 from rarestream.readers.labels import positive_number, two_labels
+from rarestream.readers.places import Places
 from rarestream.readers.refusals import Refusals
-from rarestream.readers.shuffle import LEAST, default_memory, shuffled
+from rarestream.readers.shuffle import LEAST, Keys, default_memory, keys, row_of, shuffled
 from rarestream.readers.sources import Source, StoppedError, Where, expand
 
 
@@ -119,6 +120,9 @@ class Stream:
         self._passes = 0
         self._reading = Reading(sources, options, Refusals(max_bad_rows))
         self._delivered = 0
+        self._block = 0  # the number of the first row of the block given out last
+        self._places = Places(everything=shuffle is not None)
+        self._keys, self._keyed = keys(0, 0, 0), 0  # of the shuffled piece at hand, and the number of its first row
         self._described: list[Described] | None = None
         self._known_rows: int | None = None  # once a shuffle has seen them all
 
@@ -189,6 +193,15 @@ class Stream:
         self._skip = rows
         return self
 
+    def where(self, row: int) -> str | None:
+        """File and line of a row of the block given out last, as ads.svm:1043; None if there is no such row."""
+        number = self._block + row
+        if not self._block <= number < self._delivered:
+            return None
+        if self._shuffle is not None:
+            number = row_of(self._shuffle, int(self._keys[number - self._keyed]))
+        return self._places.of(number)
+
     def stop(self) -> None:
         """Ends the pass that is running. Meant for signal handlers.
 
@@ -206,6 +219,8 @@ class Stream:
         self._passes += 1
         self._reading = Reading(self._sources, self._options, Refusals(self._max_bad_rows))
         self._delivered, self._known_rows = 0, None
+        self._block, self._places = 0, Places(everything=self._shuffle is not None)
+        self._keys, self._keyed = keys(0, 0, 0), 0
         skip, self._skip = self._skip, 0
         return self._blocks(skip)
 
@@ -217,6 +232,8 @@ class Stream:
             for piece in pieces:
                 if self._reading.stopped and self.replayable:
                     raise StoppedError
+                if self._reading.piece is not None:
+                    self._places.add(seen, self._reading.piece)
                 seen += len(piece)
                 yield piece
             if self._reading.stopped and self.replayable:
@@ -226,10 +243,11 @@ class Stream:
             rows: Iterator[Block] = counted(pieces)
             if self._shuffle is not None:
                 memory = max(self._memory or default_memory(), LEAST)
-                rows = shuffled(rows, self._shuffle, memory, total=self._learn_total)
+                rows = shuffled(rows, self._shuffle, memory, self._learn_total, self._learn_keys)
             self._delivered = skip
             with closing(_generator(cut(rows, self._rows, skip))) as blocks:
                 for block in blocks:
+                    self._block = self._delivered
                     self._delivered += len(block)
                     yield block
         if self._reading.stopped:
@@ -248,6 +266,10 @@ class Stream:
 
     def _learn_total(self, rows: int) -> None:
         self._known_rows = rows
+
+    def _learn_keys(self, keys: Keys) -> None:
+        self._keyed += len(self._keys)
+        self._keys = keys
 
 
 def _generator(blocks: Iterator[Block]) -> Any:

@@ -25,6 +25,7 @@ from rarestream.readers.ahead import Ahead
 from rarestream.readers.chunks import Chunk, Chunks, Lines, TooLongLineError
 from rarestream.readers.formats import Reading, register
 from rarestream.readers.labels import PASS_POSITIVE, LabelRule, OneLabelError
+from rarestream.readers.places import Piece
 
 ZERO_INDEX = 7
 MANY = 1 << 62
@@ -194,6 +195,7 @@ class _Svmlight:
                 place = f"{name}:{before + parsed.lines[row]}:{parsed.columns[row]}"
                 bad.append((int(parsed.lines[row]), f"{place}: {self.rule.complaint(float(parsed.labels[row]))}"))
             bad.sort()
+        self.reading.piece = Piece(name, before, parsed.lines)
         if not bad:
             return block, None
         kept = signs != 0 if not self.options.labels_optional else np.ones(len(signs), bool)
@@ -201,8 +203,9 @@ class _Svmlight:
             error_now = self.reading.refusals.add(message)
             if error_now is not None:
                 kept &= parsed.lines < line
-                return block.take(np.flatnonzero(kept)), error_now
-        return block.take(np.flatnonzero(kept)), None
+                break
+        self.reading.piece = Piece(name, before, parsed.lines[kept])
+        return block.take(np.flatnonzero(kept)), error_now
 
 
 def _with_labels(block: Block, signs: NDArray[np.int8]) -> Block:
