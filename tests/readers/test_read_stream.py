@@ -128,10 +128,7 @@ def test_a_last_line_without_line_end_is_left_out_unless_the_data_are_finished(p
 @pytest.mark.parametrize("threads", [0, 2])
 @pytest.mark.parametrize("memory", [1 << 30, 1 << 20])
 def test_where_tells_file_and_line_of_every_row(tmp_path: Path, seed: int | None, threads: int, memory: int) -> None:
-    if seed is not None and memory < 1 << 30:
-        count = 60_000  # through files
-    else:
-        count = 3000
+    count = 60_000 if seed is not None and memory < 1 << 30 else 3000  # many: through files
     expected = {}
     for name, first in (("a.svm", 1), ("b.svm", count + 1)):
         lines = []

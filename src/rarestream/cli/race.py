@@ -74,6 +74,7 @@ def race(
     marks = running.marks(progress)
 
     from rarestream.cli.progress import Progress
+    from rarestream.errors import DataError
     from rarestream.evaluate import Run
     from rarestream.model import SCALES
     from rarestream.race import Racing
@@ -103,7 +104,12 @@ def race(
         running.learn(run, show, lambda: None, None)
         if run.interrupted and not run.rows:
             failures.say("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
-        found = racing.finish()
+        try:
+            found = racing.finish()
+        except DataError as error:
+            if not run.interrupted:
+                raise
+            failures.say(f"interrupted; nothing was saved. {error}", failures.INTERRUPTED)
         found.model.save(target)
     running.warn(run, show)
     if json:

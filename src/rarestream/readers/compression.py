@@ -119,24 +119,28 @@ def _xz() -> Callable[[], _Inflate]:
     return lambda: lzma.LZMADecompressor(memlimit=DICTIONARY)
 
 
+# A zstd file may also start with a frame to be skipped, whose first byte is one of sixteen.
+ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)))
+
 # By suffix: the first bytes, the decompressor of one member (found when needed), and the name of the method.
-METHODS: dict[str, tuple[bytes, Callable[[], Callable[[], _Inflate]], str]] = {
-    ".gz": (b"\x1f\x8b", _gzip, "gzip"),
-    ".bz2": (b"BZh", _bzip2, "bzip2"),
-    ".xz": (b"\xfd7zXZ\x00", _xz, "xz"),
-    ".zst": (b"\x28\xb5\x2f\xfd", _zstd, "zstd"),
+METHODS: dict[str, tuple[tuple[bytes, ...], Callable[[], Callable[[], _Inflate]], str]] = {
+    ".gz": ((b"\x1f\x8b",), _gzip, "gzip"),
+    ".bz2": ((b"BZh",), _bzip2, "bzip2"),
+    ".xz": ((b"\xfd7zXZ\x00",), _xz, "xz"),
+    ".zst": (ZSTD, _zstd, "zstd"),
 }
+MAGICS = [magic for magics, _, _ in METHODS.values() for magic in magics]
 
 
 class Decompressed:
     """The bytes of a compressed source, members one after the other."""
 
     def __init__(self, raw: Raw, suffix: str, head: bytes) -> None:
-        magic, make, self._method = METHODS[suffix]
+        magics, make, self._method = METHODS[suffix]
         self._raw = raw
         self._make = make()
         self._input = head
-        if head and not head.startswith(magic):
+        if head and not head.startswith(magics):
             raise DataError(
                 f"{raw.source.name}: named {suffix}, but its first bytes are not {self._method}'s. "
                 "Rename it if it is not compressed; fetch it again if it should be."
@@ -202,14 +206,14 @@ class Plain:
 def text_of(raw: Raw) -> Bytes:
     """The text of a source, decompressed if its name or its first bytes ask for it."""
     head = b""
-    while any(len(head) < len(magic) and magic.startswith(head) for magic, _, _ in METHODS.values()):
+    while any(len(head) < len(magic) and magic.startswith(head) for magic in MAGICS):
         if not (more := raw.read(INPUT)):
             break
         head += more
     for suffix in METHODS:
         if raw.source.name.lower().endswith(suffix):
             return Decompressed(raw, suffix, head)
-    for suffix, (magic, _, _) in METHODS.items():
-        if head.startswith(magic):
+    for suffix, (magics, _, _) in METHODS.items():
+        if head.startswith(magics):
             return Decompressed(raw, suffix, head)
     return Plain(raw, head)
