@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,21 @@ import typer
 
 from rarestream.cli import failures
 
+
+def _known_format(name: str | None) -> str | None:
+    if name is not None:
+        from rarestream.readers.formats import format_names
+
+        among("--format", name, format_names())
+    return name
+
+
 DATA_HELP = "Files, globs, or - for standard input; .gz .bz2 .xz .zst are read through."
 
 Data = Annotated[list[str], typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)]
 Format = Annotated[
-    str | None, typer.Option("--format", help="Format of DATA; else by the file's suffix.", metavar="NAME")
+    str | None,
+    typer.Option("--format", help="Format of DATA; else by the file's suffix.", metavar="NAME", callback=_known_format),
 ]
 ZeroBased = Annotated[
     bool | None,
@@ -66,9 +77,15 @@ def as_learned(source: Mapping[str, Any]) -> dict[str, Any]:
 def check_paths(data: Sequence[str]) -> None:
     """A name that is no file ends the program at once, and as a failure: no data were refused."""
     for name in data:
-        if name == "-" or glob.has_magic(name) or Path(name).is_file():
-            continue
         path = Path(name)
+        if name == "-" or path.is_file():
+            continue
+        if glob.has_magic(name) and not os.path.lexists(name):
+            if not any(not Path(match).is_dir() for match in glob.iglob(name, recursive=True)):
+                from rarestream.readers.sources import NO_MATCH
+
+                failures.say(f"{name}: {NO_MATCH}", failures.FAILED)
+            continue
         if path.is_dir():
             failures.say(f"{name}: is a directory. Name the files in it: {path / '*.svm'}", failures.FAILED)
         if not path.exists():

@@ -75,6 +75,10 @@ def register(name: str, suffixes: Sequence[str]) -> Callable[[Format], Format]:
     return add
 
 
+def format_names() -> list[str]:
+    return sorted(_FORMATS)
+
+
 def chosen(name: str | None, sources: Sequence[Source]) -> Format:
     """The format of that name; without one, by the first source's suffix, and svmlight if it says nothing."""
     if name is None:
@@ -83,5 +87,5 @@ def chosen(name: str | None, sources: Sequence[Source]) -> Format:
             stem = stem.removesuffix(suffix)
         name = next((known for suffix, known in _SUFFIXES.items() if stem.endswith(suffix)), "svmlight")
     if name not in _FORMATS:
-        raise DataError(f"read: format must be one of {', '.join(sorted(_FORMATS))}, got {name!r}.")
+        raise DataError(f"read: format must be one of {', '.join(format_names())}, got {name!r}.")
     return _FORMATS[name]

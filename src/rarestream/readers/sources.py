@@ -20,6 +20,8 @@ from rarestream.errors import DataError
 DEPTH = 1 << 30  # no single read asks for more
 LAST_READS = 16  # of a pipe that ends where it is: what lies in it is read, but a fast writer cannot go on for ever
 
+NO_MATCH = "no file matches. Check the pattern, and that the shell left it alone."
+
 Where = str | os.PathLike[str] | BinaryIO
 
 
@@ -187,7 +189,7 @@ def _from_name(name: str) -> list[Source]:
     if not os.path.lexists(name) and glob.has_magic(name):
         matches = [match for match in sorted(glob.glob(name, recursive=True)) if not os.path.isdir(match)]
         if not matches:
-            raise DataError(f"{name}: no file matches. Check the pattern, and that the shell left it alone.")
+            raise DataError(f"{name}: {NO_MATCH}")
         return [_from_path(match) for match in matches]
     return [_from_path(name)]
 
