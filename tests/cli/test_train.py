@@ -235,6 +235,16 @@ def test_a_file_of_one_unfinished_line_is_refused_with_a_way_on(tmp_path):
     assert run("race", log, "-o", path, "--finished").exit_code == 0
 
 
+def test_a_last_line_that_was_learned_as_finished_must_be_so_again(tmp_path):
+    log, path = tmp_path / "log.svm", tmp_path / "m.rare"
+    log.write_text("1 1:1\n-1 2:1")
+    assert run("train", log, "-o", path, "--finished", "--max-rows", 2).exit_code == 0
+    done = run("train", log, "--resume", path)
+    assert done.exit_code == 3
+    assert "there are only 1 rows" in done.stderr and "--finished" in done.stderr
+    assert run("train", log, "--resume", path, "--finished").exit_code == 0
+
+
 def test_a_shuffled_order_stays_that_of_the_rows_it_was_drawn_for(tmp_path):
     log, path = tmp_path / "log.svm", tmp_path / "m.rare"
     log.write_text("1 1:1\n-1 2:1\n" * 20 + "1 3:1")

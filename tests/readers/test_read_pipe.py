@@ -198,6 +198,29 @@ def test_a_stop_gives_out_the_whole_lines_that_came(
 
 
 @pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("said", [TEXT + b"1 7777:1", gzip.compress(TEXT)[:-9]])
+def test_a_stop_that_ended_the_writer_too_drops_only_what_is_not_whole(
+    pipe: Callable[..., Pipe], threads: int, said: bytes
+) -> None:
+    one = pipe(threads=threads)
+    one.write(said)
+
+    def stop() -> None:
+        one.stream.stop()
+        one.end()
+
+    later(0.4, stop)
+    assert [int(j) for block in one.stream for j in block.indices] == list(range(1000))
+
+
+def test_a_stop_before_it_is_known_which_label_is_positive_gives_out_nothing(pipe: Callable[..., Pipe]) -> None:
+    one = pipe()
+    one.write(b"4 1:1\n" * 10)
+    later(0.4, one.stream.stop)
+    assert list(one.stream) == []
+
+
+@pytest.mark.parametrize("threads", [0, 2])
 def test_a_stop_ends_a_pipe_that_never_pauses(pipe: Callable[..., Pipe], threads: int) -> None:
     one = pipe(threads=threads)
     over = threading.Event()

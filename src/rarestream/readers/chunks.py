@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rarestream.errors import DataError
 from rarestream.readers.compression import Bytes, Plain, text_of
 from rarestream.readers.sources import LAST_READS, NothingYetError, Raw, Source, StoppedError
 
@@ -133,7 +134,7 @@ class Chunks:
                         with view[filled:wanted] as room:
                             got = text.readinto(room)
                         if got == 0:
-                            if self._ending and raw.piped:  # the same Ctrl-C may have ended the writer in mid-line
+                            if self._ending and raw.piped:
                                 raise StoppedError
                             self._ended = True
                             stop = self._end_of_last_line(buffer, filled, text, raw)
@@ -144,8 +145,9 @@ class Chunks:
                             raw.patience = max(0.0, until - time.monotonic())
             except NothingYetError:
                 raw.patience = until = None
-            except StoppedError:
-                if self._stopped:
+            except (StoppedError, DataError):
+                # The Ctrl-C that ends the pipe may have ended its writer too, in mid-line or in a gzip member.
+                if self._stopped or not (self._ending and raw.piped):
                     raise
                 self._ended = True
                 stop = buffer.rfind(b"\n", 0, filled) + 1

@@ -262,7 +262,14 @@ class Stream:
             refused = f" that could be read; {self.refused} were refused" if self.refused else ""
             raise DataError(f"{names}: no rows{refused}.")
         if seen < skip:
-            raise DataError(f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows.")
+            way_on = ""
+            if self.unfinished is not None:
+                way_on = (
+                    f" {self.unfinished} has no line end: if the file is complete, pass finished=True (--finished)."
+                )
+            raise DataError(
+                f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows.{way_on}"
+            )
 
     def _learn_total(self, rows: int) -> None:
         self._known_rows = rows

@@ -180,6 +180,8 @@ class _Svmlight:
         try:
             signs = self.rule.signs(parsed.labels)
         except OneLabelError as error:
+            if self.reading.stopped:  # too early to tell: nothing can be learned
+                return block[:0], None
             if bad:  # the rest of the chunk is unread: it may have held the other label
                 return block[:0], self.reading.refusals.add(bad[0][1])
             line, column = before + int(parsed.lines[0]), parsed.columns[0]
