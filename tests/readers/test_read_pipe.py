@@ -209,8 +209,9 @@ def test_a_stop_that_ended_the_writer_too_drops_only_what_is_not_whole(
         one.stream.stop()
         one.end()
 
-    later(0.4, stop)
+    timer = later(0.4, stop)
     assert [int(j) for block in one.stream for j in block.indices] == list(range(1000))
+    timer.join()
 
 
 def test_a_stop_before_it_is_known_which_label_is_positive_gives_out_nothing(pipe: Callable[..., Pipe]) -> None:
