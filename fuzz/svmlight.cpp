@@ -1,5 +1,5 @@
 // libFuzzer target for the svmlight parser. Whatever the bytes are, the two instruction sets must agree, the rows must be
-// sound, cutting the text between lines must not matter, and no byte outside the text may be touched.
+// sound, cutting the text between lines must not matter, nor may comments, and no byte outside the text may be touched.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -76,6 +76,32 @@ Rows parsed(const char* text, std::size_t size, const Options& options, Isa isa)
     return parse(copy.get(), size, options, isa);
 }
 
+// The text with every line cut where its comment starts.
+std::vector<char> without_comments(const char* text, std::size_t size) {
+    std::vector<char> kept;
+    bool comment = false;
+    for (const char* at = text; at != text + size; ++at) {
+        comment = *at != '\n' && (comment || *at == '#');
+        if (!comment) kept.push_back(*at);
+    }
+    return kept;
+}
+
+// The same rows from the same places, and the same lines refused; what a message shows may differ.
+bool same_meaning(const Rows& a, const Rows& b) {
+    if (a.bad.size() != b.bad.size()) return false;
+    for (std::size_t i = 0; i < a.bad.size(); ++i) {
+        if (a.bad[i].line != b.bad[i].line || a.bad[i].column != b.bad[i].column || a.bad[i].rule != b.bad[i].rule) {
+            return false;
+        }
+    }
+    const std::size_t nonzeros = static_cast<std::size_t>(a.indptr.back());
+    return a.indptr == b.indptr && same_bytes(a.labels, b.labels) && a.lines == b.lines && a.columns == b.columns &&
+           same_bytes(a.importances, b.importances) && a.tags == b.tags && a.width == b.width &&
+           std::memcmp(a.indices.get(), b.indices.get(), nonzeros * sizeof(std::int32_t)) == 0 &&
+           std::memcmp(a.values.get(), b.values.get(), nonzeros * sizeof(float)) == 0;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -86,6 +112,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Rows whole = parsed(text, size, options, Isa::portable);
     check_sound(whole, options, size);
     if (has_avx2()) require(same(whole, parsed(text, size, options, Isa::avx2)), "AVX2 and portable agree");
+    const std::vector<char> bare = without_comments(text, size);
+    require(same_meaning(whole, parsed(bare.data(), bare.size(), options, best_isa())), "comments mean nothing");
     if (options.stop_after > 1 && size > 1) {
         std::size_t cut = size * data[0] / 256;
         while (cut > 0 && text[cut - 1] != '\n') --cut;

@@ -141,14 +141,11 @@ class StreamingSketch {
         RowSurvey found;
         {
             nb::gil_scoped_release released;
-            found = survey_scored(given.labels, given.scores, given.importances, given.n);
+            // Sums of squares of what is larger would overflow some day, and those of what is smaller vanish.
+            found = survey_scored(given.labels, given.scores, given.importances, given.n, 1e-100, 1e100);
             if (found.fault == RowFault::none) {
                 const std::lock_guard<std::mutex> held(lock_);
-                double squares = sketch_.pos.squares() + sketch_.neg.squares();
-                for (std::size_t i = 0; given.importances && i < given.n; ++i)
-                    squares += given.importances[i] * given.importances[i];
-                if (std::isfinite(squares)) sketch_.add(given.labels, given.scores, given.importances, given.n);
-                else found.fault = RowFault::total;
+                sketch_.add(given.labels, given.scores, given.importances, given.n);
             }
         }
         return nb::make_tuple(static_cast<int>(found.fault), found.row);

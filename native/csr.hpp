@@ -11,7 +11,8 @@
 
 namespace rarestream {
 
-constexpr double LARGEST_IMPORTANCE = 1e12;  // blocks.py says so, too: steps of rows that weigh more would leave float32
+// Of a row that counts; blocks.py says so, too. Steps of rows that weigh more would leave float32, and squares of less vanish.
+constexpr double SMALLEST_IMPORTANCE = 1e-100, LARGEST_IMPORTANCE = 1e12;
 
 enum class Fault : int { none = 0, pointers = 1, index = 2, value = 3, changed = 4, sum = 5 };
 

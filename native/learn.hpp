@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "csr.hpp"
 #include "lanes.hpp"
 #include "rows.hpp"
 #include "tally.hpp"
@@ -74,7 +75,7 @@ std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, d
         if (h == 0) continue;  // scored, and leaves no trace
         const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
         const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
-        if (!(h > 0 && length * slope * (h > 1 ? h : 1) < BOUND<Real>)) {
+        if (!(h >= SMALLEST_IMPORTANCE && length * slope * (h > 1 ? h : 1) < BOUND<Real>)) {
             tally.write(state.tally);
             return i;
         }

@@ -331,7 +331,7 @@ std::int64_t learn_lanes(const RaceSettings& set, const RaceState& state, const 
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
         const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
-        if (!(h > 0) || bound.passed(said, length * (h > 1 ? h : 1))) return i;
+        if (!(h >= SMALLEST_IMPORTANCE) || bound.passed(said, length * (h > 1 ? h : 1))) return i;
         const bool positive = rows.labels[i] > 0;
         double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
         n += h;

@@ -76,7 +76,7 @@ std::int64_t learn_rows(Run& run, const State<Real>& state, Rows rows, Scale sca
         const double s = scores[i] = dot.score(), xx = dot.xx * (dot.u * dot.u);
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
-        if (!(h > 0 && std::sqrt(xx < 1 ? 1 : xx) * run.reach(s) * (h > 1 ? h : 1) < BOUND<Real>)) return i;
+        if (!(h >= SMALLEST_IMPORTANCE && std::sqrt(xx < 1 ? 1 : xx) * run.reach(s) * (h > 1 ? h : 1) < BOUND<Real>)) return i;
         const bool positive = rows.labels[i] > 0;
         if (row.grew) {
             for (std::int64_t p = 0; p < row.k; ++p) {

@@ -9,18 +9,19 @@
 
 namespace rarestream {
 
-enum class RowFault { none = 0, label = 1, mixed_labels = 2, score = 3, importance = 4, total = 5 };
+enum class RowFault { none = 0, label = 1, mixed_labels = 2, score = 3, importance = 4 };
 
 struct RowSurvey {
     RowFault fault = RowFault::none;
     std::size_t row = 0;
 };
 
-// The first broken rule: labels are -1 and +1 or 0 and 1, scores are no NaN, importances are finite and >= 0.
+// The first broken rule: labels are -1 and +1 or 0 and 1, scores are no NaN, importances are 0 or lie between two numbers.
 template <class Score>
-RowSurvey survey_scored(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n) {
+RowSurvey survey_scored(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n,
+                        double least = 0, double most = std::numeric_limits<double>::max()) {
     const auto odd_label = [](std::int8_t y) { return y > 1 || y < -1; };
-    const auto odd_importance = [](double h) { return !(h >= 0 && h <= std::numeric_limits<double>::max()); };
+    const auto odd_importance = [=](double h) { return !((h >= least && h <= most) || h == 0); };
     // Passes without a way out, with flags as wide as what they look at, are what the compiler turns into vector
     // code; the row is looked up only if there is one.
     std::int8_t odd = 0, zero = 0, minus = 0;

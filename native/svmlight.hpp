@@ -120,12 +120,11 @@ private:
             label_ = std::numeric_limits<double>::quiet_NaN();
         } else {
             if (!ends(*stop)) return refuse(Rule::junk, stop, 1);
-            const char* const hash = comment(at, stop);
-            const Number read = careful_value(at, hash, label_);
-            if (read == Number::malformed) return refuse(Rule::label_number, at, hash - at);
-            if (read != Number::fine) return refuse(Rule::label_finite, at, hash - at);
-            at = hash;
-            if (hash != stop || *hash == '\n') return true;
+            const Number read = careful_value(at, stop, label_);
+            if (read == Number::malformed) return refuse(Rule::label_number, at, stop - at);
+            if (read != Number::fine) return refuse(Rule::label_finite, at, stop - at);
+            at = stop;
+            if (!is_blank(*stop)) return true;
             ++at;
         }
         return features(at) && (run_.ascending || put_in_order());
@@ -155,9 +154,9 @@ private:
                 step = careful_pair(at, stop);
             } else if (!ends(*stop)) {
                 step = bad(Rule::junk, stop, 1);
-            } else if (stop != at && *at != '#') {
-                step = bad(Rule::colon, at, comment(at, stop) - at);
             } else if (stop != at) {
+                step = bad(Rule::colon, at, stop - at);
+            } else if (*at == '#') {
                 step = Step::done;
             } else {
                 ++at;
@@ -168,31 +167,28 @@ private:
         return true;
     }
 
-    // The pair at `at`, or whatever else has a colon: qid, cost, a comment, a fault. Moves past it.
+    // The pair at `at`, or whatever else has a colon: qid, cost, a fault. Moves past it.
     Step careful_pair(const char*& at, const char* colon) {
         const char* const key = at;
-        if (key != colon && *key == '#') return Step::done;
-        if (comment(key, colon) != colon) return bad(Rule::colon, key, comment(key, colon) - key);
         if (key == colon && key != line_ && !is_blank(key[-1])) {  // a second colon, as in 3:4:5
             const char* from = key;
             while (from[-1] != ':') --from;
             return bad(Rule::value_number, from, token(from));
         }
         const char* const text = colon + 1;
-        const char* const stop = separator(text);
-        const char* const end = comment(text, stop);
+        const char* const end = separator(text);
         const bool whole = *end != ':';
-        const Step step = end == stop ? Step::next : Step::done;
         at = end;
         double number = 0;
         if (is(key, colon, "cost")) {
-            const bool fine = whole && careful_value(text, end, importance_) == Number::fine && importance_ >= 0 &&
+            const bool fine = whole && careful_value(text, end, importance_) == Number::fine &&
+                              (importance_ == 0 || importance_ >= SMALLEST_IMPORTANCE) &&
                               importance_ <= LARGEST_IMPORTANCE;
-            return fine ? step : bad(Rule::cost, text, token(text));
+            return fine ? Step::next : bad(Rule::cost, text, token(text));
         }
         if (is(key, colon, "qid")) {
             const bool fine = whole && whole_number(text, end, std::numeric_limits<std::int64_t>::max(), tag_);
-            return fine ? step : bad(Rule::qid, text, token(text));
+            return fine ? Step::next : bad(Rule::qid, text, token(text));
         }
         std::int64_t index;
         const bool negative = colon - key > 1 && *key == '-';
@@ -214,7 +210,7 @@ private:
         *run_.value++ = static_cast<float>(number);
         run_.ascending &= j > run_.previous;
         run_.previous = j;
-        return step;
+        return Step::next;
     }
 
     // Puts a row in order whose indices do not ascend. False: it holds an index 0 where counting starts at 1, or a sum
@@ -270,17 +266,14 @@ private:
     }
 
     static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-    static bool ends(char c) { return is_blank(c) || c == '\n'; }
+    static bool ends(char c) { return is_blank(c) || c == '\n' || c == '#'; }
     static bool fits(float value) { return std::fabs(value) <= std::numeric_limits<float>::max(); }
 
-    // The next colon, blank or control character; the newline at the latest.
+    // The next colon, start of a comment, blank or control character; the newline at the latest.
     static const char* separator(const char* at) {
-        while (static_cast<unsigned char>(*at) > ' ' && *at != ':') ++at;
+        while (static_cast<unsigned char>(*at) > ' ' && *at != ':' && *at != '#') ++at;
         return at;
     }
-
-    // Where a comment starts between from and to, or `to`.
-    static const char* comment(const char* from, const char* to) { return std::find(from, to, '#'); }
 
     // Bytes up to the next blank or control character: what a message shows.
     static std::ptrdiff_t token(const char* from) {

@@ -1,8 +1,8 @@
 """Block: a batch of sparse rows with their labels, each field one fixed dtype.
 
 This is the one place where rows are checked: past a Block, indices ascend and are
-unique within a row, values are finite, labels are -1 or +1, importances lie between
-0 and 1e12. Everything below trusts that and checks nothing again, so what a kernel is
+unique within a row, values are finite, labels are -1 or +1, importances are 0 or lie
+between 1e-100 and 1e12. Everything below trusts that and checks nothing again, so what a kernel is
 given must be rows that nobody else can write to: those of an `own` Block.
 """
 
@@ -30,7 +30,7 @@ INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", 
 
 NO_TAG = -1  # where only some rows have a tag
 LARGEST_INDEX = 2**31 - 2  # an index is an int32, and the width of a block must be one too
-LARGEST_IMPORTANCE = 1e12  # native/csr.hpp
+SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-100, 1e12  # of rows that count; native/csr.hpp
 SHARED_FROM = 16 << 20  # bytes of rows from which on a copy costs fresh memory, and more than looking at them
 PIECE = 1 << 20  # non-zeros
 
@@ -343,7 +343,7 @@ def _importances(importances: ArrayLike, n: int) -> Importances:
     given = numeric(importances, "Block: importances").astype(np.float64)  # a copy: nobody else can change it
     if given.shape != (n,):
         raise DataError(f"Block: {n} rows need importances of shape ({n},), got {given.shape}.")
-    wrong = np.flatnonzero(~((given >= 0) & (given <= LARGEST_IMPORTANCE)))
+    wrong = np.flatnonzero(~((given >= SMALLEST_IMPORTANCE) & (given <= LARGEST_IMPORTANCE) | (given == 0)))
     if len(wrong):
         raise DataError(f"Block: row {wrong[0]} {importance_rule(given[wrong[0]])}")
     return given
@@ -352,8 +352,8 @@ def _importances(importances: ArrayLike, n: int) -> Importances:
 def importance_rule(value: float) -> str:
     """What to say of an importance that breaks the rule."""
     return (
-        f"has the importance {value}; importances lie between 0 and {LARGEST_IMPORTANCE:g} (0 skips a row). "
-        "Divide them all by the same number: only their ratios matter much."
+        f"has the importance {value}; importances lie between {SMALLEST_IMPORTANCE:g} and {LARGEST_IMPORTANCE:g}, or "
+        "are 0, which skips a row. Divide them all by the same number: only their ratios matter much."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native, modelfile
 from rarestream._version import __version__
-from rarestream.blocks import LARGEST_IMPORTANCE, LARGEST_INDEX, Block, canonical, importance_rule, numeric
+from rarestream.blocks import (
+    LARGEST_IMPORTANCE,
+    LARGEST_INDEX,
+    SMALLEST_IMPORTANCE,
+    Block,
+    canonical,
+    importance_rule,
+    numeric,
+)
 from rarestream.errors import DataError, ModelBusyError, ModelFileError, RowError, SortedRowsWarning, advice, plain
 from rarestream.learners import TALLY, Learner, State, Weights, make_learner
 from rarestream.learners.base import padded, placed, zeros
@@ -375,7 +384,7 @@ class Model:
     def _of(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> Model:
         try:
             count = header["features"]["count"]
-            if not isinstance(count, int) or header["features"]["space"] != "columns":
+            if type(count) is not int or header["features"]["space"] != "columns":
                 raise ValueError("its feature space is unknown")
             made = make_learner(header["learner"]["name"], **header["learner"]["settings"])
             model = cls(made, dtype=header["dtype"], scale=header["scale"], n_features=count)
@@ -384,7 +393,7 @@ class Model:
                 raise ValueError(f"{model.positives} of its {model.rows} rows are positive")
             model.source = dict(header["source"])
             model.pruned_from = _count(header["pruned_from"]) if "pruned_from" in header else None
-            model._metrics = {str(name): float(value) for name, value in header["metrics"].items()}
+            model._metrics = {name: _finite(value) for name, value in header["metrics"].items()}
             if "label_order" in header:
                 model.order = SortedCheck.from_state(list(header["label_order"]))
             if "chosen_by" in header:
@@ -419,6 +428,8 @@ class Model:
             self._state = state = self.learner.taken(state, kept)
             self.learner.check(state)
             progress = {key[9:]: part for key, part in arrays.items() if key.startswith("progress.")}
+            if not all(np.isfinite(part).all() for part in progress.values()):
+                raise ValueError("its progress holds NaN or infinity")
             self.progress = StreamingAuc.from_state(progress)
         elif kind == "scoring":
             if self.leader is not self.learner:
@@ -619,16 +630,22 @@ def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, import
         raise DataError(f"Model.learn_one: labels are -1 and +1, or 0 and 1, got {label!r}.")
     weight = None
     if importance is not None:
-        if not 0 <= importance <= LARGEST_IMPORTANCE:
+        if not (importance == 0 or SMALLEST_IMPORTANCE <= importance <= LARGEST_IMPORTANCE):
             raise DataError(f"Model.learn_one: the row {importance_rule(importance)}")
         weight = np.array([importance], np.float64)
     return Block(*rows[:4], np.array([1 if label == 1 else -1], np.int8), weight, own=rows.own)
 
 
 def _count(value: Any) -> int:
-    if not isinstance(value, int) or value < 0:
+    if type(value) is not int or value < 0:  # True is an int, but no count
         raise ValueError(f"a count is {value!r}")
     return value
+
+
+def _finite(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"a metric is {value!r}")
+    return float(value)
 
 
 def _checked(arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], *shape: int) -> NDArray[Any]:

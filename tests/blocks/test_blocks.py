@@ -91,7 +91,7 @@ def test_rows_that_break_a_rule_are_refused(X, rule):
         ([1, 2], None, r"row 1 has the label"),
         ([1, np.nan], None, r"row 1 has the label"),
         ([1], None, r"2 rows need labels of shape \(2,\), got \(1,\)"),
-        ([1, -1], [1, -1], r"row 1 has the importance -1.0; importances lie between 0 and 1e\+12"),
+        ([1, -1], [1, -1], r"row 1 has the importance -1.0; importances lie between 1e-100 and 1e\+12"),
         ([1, -1], [np.nan, 1], r"row 0 has the importance nan"),
         ([1, -1], [1], r"2 rows need importances"),
     ],

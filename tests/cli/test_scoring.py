@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import numpy as np
 
@@ -34,6 +35,20 @@ def test_rows_without_labels_are_scored_alike(events, trained, tmp_path):
     path = tmp_path / "bare.svm"
     path.write_text("".join(line.split(" ", 1)[1] for line in events.read_text().splitlines(keepends=True)))
     assert run("predict", trained, path).stdout == run("predict", trained, events).stdout
+
+
+def test_a_pipe_is_answered_line_by_line(events, trained):
+    expected = scores_of(trained, events)[:5].tolist()
+    lines = events.read_text().splitlines(keepends=True)[:5]
+    with started("predict", trained, "-", stdin=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for line, score in zip(lines, expected, strict=True):
+            program.stdin.write(line)
+            program.stdin.flush()
+            assert float(program.stdout.readline()) == score  # before the next line is written
+        program.stdin.close()
+        assert program.wait(timeout=60) == 0
 
 
 def test_standard_input_is_scored_and_a_reader_that_leaves_is_no_error(events, trained):

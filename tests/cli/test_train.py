@@ -170,6 +170,114 @@ def test_settling_a_model_that_has_learned_everything_saves_it(events, tmp_path)
     assert Model.load(path).chosen_by == ("auto", 2000)
 
 
+def test_a_file_of_one_class_keeps_the_labels_that_the_model_has_learned(tmp_path):
+    both, one, path = tmp_path / "both.svm", tmp_path / "one.svm", tmp_path / "m.rare"
+    both.write_text("1 1:1\n2 2:1\n" * 50)
+    one.write_text("1 1:1\n" * 50)
+    assert run("train", both, "-o", path).exit_code == 0
+    assert run("train", one, "--resume", path).exit_code == 0
+    assert (Model.load(path).rows, Model.load(path).positives) == (150, 50)
+    for words in (["evaluate", path, one], ["prune", path, "--nonzeros", 1, "--on", one]):
+        done = run(*words)
+        assert "positive" in done.stderr and done.exit_code == 3  # one class alone: there is no AUC
+    assert run("train", both, "--resume", path, "--positive", 2).exit_code == 0  # it agrees
+    assert Model.load(path).positives == 100
+    refused = run("train", one, "--resume", path, "--positive", 1)
+    assert refused.exit_code == 2
+    assert "has learned 2 as the positive label" in refused.stderr
+
+
+def test_a_model_that_knows_only_label_1_refuses_to_take_it_for_negative(tmp_path):
+    ones, both, path = tmp_path / "ones.svm", tmp_path / "both.svm", tmp_path / "m.rare"
+    ones.write_text("1 1:1\n" * 5)
+    both.write_text("1 1:1\n2 2:1\n")
+    assert run("train", ones, "-o", path).exit_code == 0
+    before = path.read_bytes()
+    refused = run("train", both, "--resume", path)
+    assert refused.exit_code == 3
+    assert "both.svm:2:1: label 2, but 1 counts as +1" in refused.stderr
+    assert path.read_bytes() == before
+    assert run("train", both, "--resume", path, "--positive", 2).exit_code == 2
+    assert run("train", both, "--resume", path, "--positive", 1).exit_code == 0
+    zeros = tmp_path / "zeros.svm"
+    zeros.write_text("0 1:1\n1 2:1\n")  # -1 or 0: each file decides
+    assert run("train", zeros, "--resume", path).exit_code == 0
+
+
+def test_a_last_line_without_line_end_is_left_out_until_it_is_whole(tmp_path):
+    log, path = tmp_path / "log.svm", tmp_path / "m.rare"
+    log.write_text("1 1:1\n-1 2:1\n1 3:0.2")
+    done = run("train", log, "-o", path)
+    assert done.exit_code == 0
+    assert "log.svm:3: the last line has no line end" in done.stderr
+    assert "--finished" in done.stderr
+    assert Model.load(path).rows == 2
+    finished = tmp_path / "finished.rare"
+    assert run("train", log, "--resume", path, "-o", finished, "--finished").exit_code == 0
+    assert Model.load(finished).rows == 3
+    with log.open("a") as file:
+        file.write("5\n")
+    done = run("train", log, "--resume", path)
+    assert "line end" not in done.stderr
+    assert Model.load(path).rows == 3
+    assert run("train", log, "-o", tmp_path / "whole.rare").exit_code == 0
+    assert path.read_bytes() == (tmp_path / "whole.rare").read_bytes()
+
+
+def test_a_file_of_one_unfinished_line_is_refused_with_a_way_on(tmp_path):
+    log, path = tmp_path / "log.svm", tmp_path / "m.rare"
+    log.write_text("1 1:1")
+    done = run("train", log, "-o", path)
+    assert done.exit_code == 3
+    assert "no line end" in done.stderr and "--finished" in done.stderr
+    assert run("train", log, "-o", path, "--finished").exit_code == 0
+    log.write_text("-1 1:1\n1 2:1")
+    assert run("race", log, "-o", path).exit_code == 3  # one class alone
+    assert run("race", log, "-o", path, "--finished").exit_code == 0
+
+
+def test_a_last_line_that_was_learned_as_finished_must_be_so_again(tmp_path):
+    log, path = tmp_path / "log.svm", tmp_path / "m.rare"
+    log.write_text("1 1:1\n-1 2:1")
+    assert run("train", log, "-o", path, "--finished", "--max-rows", 2).exit_code == 0
+    done = run("train", log, "--resume", path)
+    assert done.exit_code == 3
+    assert "there are only 1 rows" in done.stderr and "--finished" in done.stderr
+    assert run("train", log, "--resume", path, "--finished").exit_code == 0
+
+
+def test_a_shuffled_order_stays_that_of_the_rows_it_was_drawn_for(tmp_path):
+    log, path = tmp_path / "log.svm", tmp_path / "m.rare"
+    log.write_text("1 1:1\n-1 2:1\n" * 20 + "1 3:1")
+    assert run("train", log, "-o", path, "--shuffle", 1, "--max-rows", 10).exit_code == 0
+    done = run("train", log, "--resume", path, "--finished")
+    assert done.exit_code == 2
+    assert "without their last line" in done.stderr
+    assert run("train", log, "--resume", path).exit_code == 0
+    assert Model.load(path).rows == 40
+    assert Model.load(path).source["complete"]
+
+
+def test_going_on_as_told_skips_the_rows_that_were_skipped(tmp_path):
+    data, path, whole = tmp_path / "some.svm", tmp_path / "m.rare", tmp_path / "whole.rare"
+    data.write_text("1 1:1\n1 x:1\n-1 2:1\n1 3:1\n-1 x:1\n")
+    assert run("train", data, "-o", whole, "--max-bad-rows", 2).exit_code == 0
+    assert run("train", data, "-o", path, "--max-bad-rows", 2, "--max-rows", 1).exit_code == 0
+    assert run("train", data, "--resume", path, "-o", tmp_path / "n.rare", "--max-bad-rows", 1).exit_code == 3
+    assert run("train", data, "--resume", path).exit_code == 0
+    assert path.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("shuffle", [[], ["--shuffle", 1]])
+def test_a_resume_that_finds_nothing_new_keeps_that_all_is_learned(tmp_path, shuffle):
+    data, path, whole = tmp_path / "some.svm", tmp_path / "m.rare", tmp_path / "whole.rare"
+    data.write_text("1 1:1\n-1 2:1\n1 3:1\n")
+    assert run("train", data, "-o", whole, *shuffle).exit_code == 0
+    assert run("train", data, "-o", path, "--max-rows", 3, *shuffle).exit_code == 0
+    assert run("train", data, "--resume", path).exit_code == 0
+    assert path.read_bytes() == whole.read_bytes()
+
+
 def test_rows_sorted_by_label_are_warned_of_and_the_warning_names_the_flag(tmp_path):
     path = tmp_path / "sorted.svm"
     path.write_text("1 1:1\n" * 500 + "-1 2:1\n" * 500)
@@ -278,11 +386,31 @@ def test_a_signal_ends_the_wait_for_a_pipe_that_says_nothing_more(events, tmp_pa
     assert Model.load(path).rows >= rows == 1000
 
 
-def test_a_signal_before_the_first_row_saves_nothing(tmp_path):
+@pytest.mark.parametrize("words", [(), ("--threads", 0), ("--shuffle", 1)])
+def test_a_signal_on_a_stalled_pipe_saves_all_whole_lines_that_came(tmp_path, words):
+    path = tmp_path / "m.rare"
+    with started("train", "-", "-o", path, *words, stdin=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        program.stdin.write("1 1:1\n-1 2:1\n1 3:1\n1 4")
+        program.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            program.wait(timeout=1.5)  # long enough to be waiting for more
+        program.send_signal(signal.SIGINT)
+        try:
+            program.wait(timeout=60)
+        finally:
+            program.kill()
+        assert program.returncode == 130
+    assert Model.load(path).rows == 3
+
+
+@pytest.mark.parametrize("said", ["", "1 1:1"])
+def test_a_signal_before_the_first_row_saves_nothing(tmp_path, said):
     path = tmp_path / "m.rare"
     with started("train", "-", "-o", path, "-P", 1000, stdin=subprocess.PIPE) as program:
         assert program.stdin is not None
-        program.stdin.write("1 1:1\n")
+        program.stdin.write(said)
+        program.stdin.flush()
         program.until_read()  # now it waits for more
         program.send_signal(signal.SIGINT)
         _, stderr = program.communicate()

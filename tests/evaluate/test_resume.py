@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import random
+import sys
+import zlib
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +59,15 @@ def test_resuming_anywhere_equals_never_having_stopped(tmp_path, stops, shuffle,
     assert model.to_bytes() == whole.to_bytes()
 
 
+def test_bad_rows_that_were_skipped_are_skipped_again(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text(rows(0, 10) + "1 x:1\n" + rows(10, 300))
+    model, whole = Model("dual-auc"), Model("dual-auc")
+    train(model, read(path, max_bad_rows=1), max_rows=100)
+    train(whole, read(path, max_bad_rows=1))
+    assert gone_on(model, path).model.to_bytes() == whole.to_bytes()
+
+
 def test_more_passes_later_equal_as_many_at_once(tmp_path):
     path = tmp_path / "data.svm"
     path.write_text(rows(0, 300))
@@ -85,6 +100,72 @@ def test_a_log_that_grew_goes_on_where_it_stopped(tmp_path, size):
     train(whole, read(path))
     run = gone_on(model, path)
     assert run.rows == 500
+    assert run.model.to_bytes() == whole.to_bytes()
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
+@pytest.mark.parametrize("size", [30, 10_000])
+@pytest.mark.parametrize("appended", [False, True])
+def test_a_compressed_log_that_grew_goes_on_where_it_stopped(tmp_path, compress, size, appended):
+    path = tmp_path / "log.svm.gz"
+    path = path.with_suffix({gzip: ".gz", bz2: ".bz2", lzma: ".xz"}.get(sys.modules[compress.__module__], ".zst"))
+    first, more = rows(0, size).encode(), rows(size, size + 500).encode()
+    path.write_bytes(compress(first))
+    model = Model("dual-auc")
+    train(model, read(path))
+    path.write_bytes(compress(first) + compress(more) if appended else compress(first + more))
+    whole = Model("dual-auc")
+    train(whole, read(path))
+    run = gone_on(model, path)
+    assert run.rows == 500
+    assert run.model.to_bytes() == whole.to_bytes()
+    path.write_bytes(compress(rows(1, size).encode()))
+    assert not place_in(model.source, expand(path)).known
+
+
+def test_a_file_known_by_its_stored_bytes_as_older_models_do_is_known_again(tmp_path):
+    path = tmp_path / "log.svm.gz"
+    data = gzip.compress(rows(0, 3000).encode(), mtime=0)
+    for size in (len(data), len(data) + 5):
+        path.write_bytes(data)
+        model = Model("dual-auc")
+        train(model, read(path), max_rows=100)
+        entry = {"name": "log.svm.gz", "size": len(data), "crc32": zlib.crc32(data[: 1 << 16])}
+        old = {word: model.source["settings"][word] for word in ("format", "zero_based", "positive", "shuffle")}
+        model.source = {**model.source, "files": [entry], "settings": old}
+        path.write_bytes(data.ljust(size, b"\0"))
+        assert place_in(model.source, expand(path)).rows == 100
+        assert gone_on(model, path).rows == 2900
+
+
+def test_a_damaged_file_is_told_of_when_it_is_read_and_not_before(tmp_path):
+    path = tmp_path / "log.svm.gz"
+    data = gzip.compress(rows(0, 300).encode())
+    path.write_bytes(data)
+    model = Model("dual-auc")
+    train(model, read(path), max_rows=100)
+    for bad in (data[:5], b"no gzip at all", data[:200] + b"????" + data[204:], b""):
+        path.write_bytes(bad)
+        place_in(model.source, expand(path))
+        assert len(read(path).sources) == 1
+        with pytest.raises(DataError):
+            list(read(path))
+
+
+def test_a_line_that_was_being_written_is_learned_once_when_it_is_whole(tmp_path):
+    path = tmp_path / "log.svm"
+    text = rows(0, 300)
+    path.write_text(text[:-5])
+    model, whole = Model("dual-auc"), Model("dual-auc")
+    run = train(model, read(path, finished=False))
+    assert run.rows == 299
+    assert not run.place.complete
+    again = gone_on(model, path)
+    assert (again.rows, again.place.complete) == (0, False)
+    path.write_text(text + rows(300, 310))
+    train(whole, read(path))
+    run = gone_on(again.model, path)
+    assert run.rows == 11
     assert run.model.to_bytes() == whole.to_bytes()
 
 
@@ -175,6 +256,13 @@ def test_a_source_that_says_nothing_usable_means_new_data(tmp_path, source):
         {"settings": {"format": None, "zero_based": None, "positive": None, "shuffle": "x"}},
         {"files": [{"name": 1, "size": 1, "crc32": 1}]},
         {"files": [{"name": "data.svm", "size": "1", "crc32": 1}]},
+        {"files": [{"name": "data.svm", "size": 1, "crc32": 1, "text": "x"}]},
+        {"files": [{"name": "data.svm", "size": 1, "crc32": 1, "text": 1 << 40}]},
+        {"files": ["data.svm"]},
+        *(
+            {"settings": {"format": None, "zero_based": None, "positive": None, "shuffle": None, **wrong}}
+            for wrong in ({"classes": 3}, {"classes": [1, "2"]}, {"max_bad_rows": -1}, {"finished": 3})
+        ),
     ],
 )
 def test_a_source_from_a_hostile_file_means_new_data(tmp_path, change):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rarestream import Model, auc, read
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.evaluate import Run, doubling, train
 
 
@@ -71,28 +72,34 @@ def test_an_interrupt_ends_the_run_after_the_rows_at_hand(events):
     assert run.rows == model.rows == model.source["rows"] == 3000
 
 
-def test_an_interrupt_while_waiting_for_rows_loses_nothing(events):
-    model = Model("dual-auc")
-    stream = read(events, rows=1000)
-    run = Run(model, stream)
-
-    class Interrupting:
-        """A stream during whose fourth wait Ctrl-C is pressed."""
-
-        settings, sources, fraction, refused, refusals = stream.settings, stream.sources, None, 0, ()
-
-        def skip(self, rows):
-            stream.skip(rows)
-
-        def __iter__(self):
-            yield from itertools.islice(stream, 3)
-            run.interrupt()
-            raise AssertionError("the interrupt must end the wait")
-
-    run.stream = Interrupting()
-    assert len(list(run)) == 3
+@pytest.mark.parametrize("shuffle", [None, 1])
+@pytest.mark.parametrize("threads", [0, 2])
+def test_an_interrupt_while_waiting_for_a_pipe_learns_what_has_come(events, threads, shuffle):
+    rows = b"".join(events.read_bytes().splitlines(keepends=True)[:300])
+    ear, mouth = os.pipe()
+    with os.fdopen(ear, "rb", buffering=0) as file:
+        model = Model("dual-auc")
+        run = Run(model, read(file, rows=100, threads=threads, shuffle=shuffle))
+        os.write(mouth, rows + b"1 1:1")  # a line that is not whole
+        threading.Timer(0.4, run.interrupt).start()
+        assert sum(len(step.block) for step in run) == 300
+    os.close(mouth)
     assert run.interrupted
-    assert model.rows == model.source["rows"] == 3000
+    assert model.rows == model.source["rows"] == 300
+    assert not run.place.complete
+
+
+def test_a_second_interrupt_ends_the_run_at_once(events):
+    ear, mouth = os.pipe()
+    with os.fdopen(ear, "rb", buffering=0) as file:
+        os.write(mouth, b"1 1:1\n" * 1000)
+        os.close(mouth)
+        run = Run(Model("dual-auc"), read(file, rows=100))
+        for _ in run:
+            run.interrupt()
+            if run.rows == 300:
+                break
+        assert run.rows == 200  # the first lets the rest through, the second does not
 
 
 def test_fraction_runs_from_zero_to_one_over_all_passes(events):
@@ -117,7 +124,15 @@ def test_the_source_says_what_was_read_and_how(events):
     train(model, read(events, shuffle=5), passes=2)
     source = model.source
     assert [entry["name"] for entry in source["files"]] == ["events.svm"]
-    assert source["settings"] == {"format": None, "zero_based": False, "positive": None, "shuffle": 5}
+    assert source["settings"] == {
+        "format": None,
+        "zero_based": False,
+        "positive": None,
+        "classes": [-1.0, 1.0],
+        "max_bad_rows": 0,
+        "shuffle": 5,
+        "finished": True,
+    }
     assert (source["passes"], source["pass"], source["rows"], source["complete"]) == (2, 2, 20_000, True)
 
 
@@ -125,6 +140,50 @@ def test_the_source_says_what_was_read_and_how(events):
 def test_senseless_counts_are_refused(events, wrong):
     with pytest.raises(ValueError, match="must be >= 1, got 0"):
         train(Model("dual-auc"), read(events), **wrong)
+
+
+class Overflowing:
+    """A model that cannot learn one row of the data."""
+
+    def __init__(self, column: int) -> None:
+        self.column, self.rows, self.source = column, 0, {}
+
+    def learn(self, block, *, again=False):
+        for row in range(len(block)):
+            if self.column in block[row : row + 1].indices:
+                raise RowError(f"row {row} of the block is too large.", row)
+        self.rows += len(block)
+        return np.zeros(len(block))
+
+
+@pytest.mark.parametrize("marks", [[], [3, 5, 77, 78, 79, 80]])
+@pytest.mark.parametrize("options", [{}, {"shuffle": 4}, {"shuffle": 4, "memory": 1 << 20}, {"threads": 0, "rows": 7}])
+def test_a_row_that_cannot_be_learned_is_named_by_file_and_line(tmp_path, marks, options):
+    for name in ("a.svm", "b.svm"):
+        lines = [f"{i % 2} {i + 1 + 50 * (name == 'b.svm')}:1" for i in range(50)]
+        lines[7:7] = ["# a comment", "", "1 refused"]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    for column, name, line in (
+        (0, "a.svm", 1),
+        (6, "a.svm", 7),
+        (7, "a.svm", 11),
+        (49, "a.svm", 53),
+        (77, "b.svm", 31),
+    ):
+        run = Run(
+            Overflowing(column), read([tmp_path / "a.svm", tmp_path / "b.svm"], max_bad_rows=2, **options), marks=marks
+        )
+        with pytest.raises(RowError, match=f"^{tmp_path / name}:{line}: row [0-9]+ of the block is too large"):
+            list(run)
+
+
+def test_an_error_without_a_row_stays_as_it_is(events):
+    class Refusing(Overflowing):
+        def learn(self, block, *, again=False):
+            raise DataError("no")
+
+    with pytest.raises(DataError, match="^no$"):
+        list(Run(Refusing(0), read(events)))
 
 
 def test_doubling_needs_a_factor_above_one():

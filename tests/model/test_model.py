@@ -85,7 +85,7 @@ def test_unlabelled_rows_are_scored_and_not_learned():
         (([0], [np.nan], 1), "values must be finite"),
         (([-1], [1.0], 1), "feature index -1"),
         (([0], [1.0], 2), "labels are -1 and"),
-        (([0], [1.0], 1, -1.0), "the row has the importance -1.0; importances lie between 0 and 1e\\+12"),
+        (([0], [1.0], 1, -1.0), "the row has the importance -1.0; importances lie between 1e-100 and 1e\\+12"),
         (([0, 1], [1.0], 1), "2 indices but 1 values"),
     ],
 )

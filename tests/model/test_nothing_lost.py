@@ -59,11 +59,11 @@ def test_a_setting_with_which_states_would_not_stay_finite_is_refused(wrong):
 
 @pytest.mark.parametrize("importance", [1e13, 1e39, 1e60, 1e155, float("inf")])
 def test_an_importance_beyond_the_range_is_refused_where_rows_are_made(importance):
-    with pytest.raises(DataError, match=r"row 1 has the importance .*; importances lie between 0 and 1e\+12"):
+    with pytest.raises(DataError, match=r"row 1 has the importance .*; importances lie between 1e-100 and 1e\+12"):
         Block.of(np.ones((2, 1)), [1, 0], [1.0, importance])
     model = Model("dual-auc")
     before = model.to_bytes()
-    with pytest.raises(DataError, match="importances lie between 0 and"):
+    with pytest.raises(DataError, match="importances lie between"):
         model.learn_one([0], [1.0], 1, importance)
     assert model.to_bytes() == before
 

@@ -76,6 +76,31 @@ def test_a_suffix_without_its_bytes_is_refused(tmp_path: Path, suffix: str, comp
         list(read(path))
 
 
+def skippable(first: int, data: bytes) -> bytes:
+    """A frame of zstd that holds something else."""
+    return bytes([first]) + b"\x2a\x4d\x18" + len(data).to_bytes(4, "little") + data
+
+
+def test_frames_to_skip_are_skipped_wherever_they_stand(tmp_path: Path) -> None:
+    compress = zstandard.ZstdCompressor().compress
+    expected = list(read(io.BytesIO(TEXT)))
+    half = TEXT.index(b"\n", len(TEXT) // 2) + 1
+    for name in ("a.svm.zst", "data"):
+        for first in (0x50, 0x5F):
+            for skipped in (b"", b"an index", bytes(200_000)):
+                some = skippable(first, skipped)
+                path = tmp_path / name
+                path.write_bytes(some + some + compress(TEXT[:half]) + some + compress(TEXT[half:]) + some)
+                assert same(expected, list(read(path)))
+
+
+def test_a_frame_to_skip_that_is_cut_short_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.svm.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"1 1:1\n") + skippable(0x51, b"12345678")[:-1])
+    with pytest.raises(DataError, match="the zstd data ends in the middle"):
+        list(read(path))
+
+
 def test_rubbish_after_a_member_is_damage_but_padding_is_not(tmp_path: Path) -> None:
     path = tmp_path / "a.svm.gz"
     path.write_bytes(gzip.compress(b"1 1:1\n") + bytes(100_000))

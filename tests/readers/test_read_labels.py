@@ -35,6 +35,50 @@ def test_two_labels_become_minus_one_and_plus_one(text: str, expected: list[int]
     assert labels(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "classes", "expected"),
+    [
+        ("1 1", (1, 2), [-1, -1]),
+        ("2", (1, 2), [1]),
+        ("3 2", [2.0, 3.0], [1, -1]),
+        ("0 1", (None, 1), [-1, 1]),
+        ("-1 1", (None, 1), [-1, 1]),
+        ("-1", (-1, 1), [-1]),
+    ],
+)
+def test_labels_known_from_before_are_not_decided_anew(text: str, classes: tuple, expected: list[int]) -> None:
+    assert labels(text, classes=classes) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "classes", "said"),
+    [
+        ("1 2", (None, 1), r"<file>:2:1: label 2, but 1 counts as \+1, as in .* pass positive=1 "),
+        ("1 -1", (1, 2), r"<file>:2:1: label -1, but 2 counts as \+1 and 1 as -1, .* pass positive=2 "),
+    ],
+)
+def test_a_label_that_is_none_of_those_known_is_refused(text: str, classes: tuple, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        labels(text, classes=classes)
+
+
+@pytest.mark.parametrize("classes", [(1,), (1, 1), (1, None), ("1", "2"), (1, float("nan")), (1, 2, 3)])
+def test_classes_are_two_labels(classes: tuple) -> None:
+    with pytest.raises(DataError, match="classes must be two different labels"):
+        labels("1 2", classes=classes)
+
+
+def test_the_labels_found_are_told() -> None:
+    for text, found in ((b"1 1:1\n2 1:1\n", [1, 2]), (b"0 1:1\n", [0, 1]), (b"1 1:1\n", [None, 1])):
+        stream = read(io.BytesIO(text))
+        assert stream.settings["classes"] is None
+        list(stream)
+        assert stream.settings["classes"] == found
+    stream = read(io.BytesIO(b"1 1:1\n2 1:1\n"), positive=1)
+    list(stream)
+    assert stream.settings["classes"] is None
+
+
 def test_positive_names_the_label_that_counts() -> None:
     assert labels("3 1 7 3", positive=3) == [1, -1, -1, 1]
     assert labels("3 1 7 3", positive="7") == [-1, -1, 1, -1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import signal
@@ -88,9 +89,85 @@ def test_fraction_grows_to_one(path: Path) -> None:
 def test_sources_tell_the_data_again(path: Path, tmp_path: Path) -> None:
     (tmp_path / "large.svm").write_bytes(TEXT * 20)
     assert read([path, tmp_path / "large.svm"]).sources == [
-        {"name": "a.svm", "size": len(TEXT), "crc32": zlib.crc32(TEXT)},
-        {"name": "large.svm", "size": 20 * len(TEXT), "crc32": zlib.crc32((TEXT * 20)[: 1 << 16])},
+        {"name": "a.svm", "size": len(TEXT), "crc32": zlib.crc32(TEXT), "text": len(TEXT)},
+        {"name": "large.svm", "size": 20 * len(TEXT), "crc32": zlib.crc32((TEXT * 20)[: 1 << 16]), "text": 1 << 16},
     ]
+
+
+def test_many_files_are_named_without_being_opened_one_by_one_for_their_checksums(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rarestream.readers.stream.described", lambda source: pytest.fail("nobody asked"))
+    assert sum(len(block) for block in read([path] * 5)) == 5000
+
+
+def test_a_last_line_without_line_end_is_left_out_unless_the_data_are_finished(path: Path, tmp_path: Path) -> None:
+    path.write_bytes(b"# first\n" + TEXT + b"\n1 7777:1")
+    for chunk in (1 << 20, 100):
+        sources = expand(path)
+        stream = Stream(sources, chosen(None, sources), Options(chunk=chunk, finished=False), rows=100)
+        assert first_features(stream) == list(range(1000))
+        assert stream.unfinished == f"{path}:1003"
+        assert stream.settings["finished"] is False
+    assert read(path).unfinished is None
+    assert first_features(read(path))[-1] == 7776
+    other = tmp_path / "b.svm"
+    other.write_bytes(b"1 5:1\n")
+    stream = read([path, other], finished=False)  # a successor tells that it is finished
+    assert first_features(stream)[-2:] == [7776, 4]
+    assert stream.unfinished is None
+    other.write_bytes(b"1 5:1")
+    stream = read([path, other], finished=False)
+    assert first_features(stream)[-1] == 7776
+    assert stream.unfinished == f"{other}:1"
+    packed = tmp_path / "a.svm.gz"
+    packed.write_bytes(gzip.compress(TEXT + b"1 7777:1"))
+    assert first_features(read(packed, finished=False))[-1] == 7776
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("memory", [1 << 30, 1 << 20])
+def test_where_tells_file_and_line_of_every_row(tmp_path: Path, seed: int | None, threads: int, memory: int) -> None:
+    count = 60_000 if seed is not None and memory < 1 << 30 else 3000  # many: through files
+    expected = {}
+    for name, first in (("a.svm", 1), ("b.svm", count + 1)):
+        lines = []
+        for j in range(first, first + count):
+            lines += ["# a comment"] * (j % 97 == 0) + [""] * (j % 89 == 0) + ["1 x:1"] * (j % 1000 == 0)
+            lines.append(f"{j % 2} {j}:1")
+            expected[j - 1] = f"{tmp_path / name}:{len(lines)}"
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    sources = expand([tmp_path / "a.svm", tmp_path / "b.svm"])
+    options = Options(chunk=3000, threads=threads)
+    stream = Stream(
+        sources, chosen(None, sources), options, rows=70, shuffle=seed, max_bad_rows=1000, memory=memory
+    ).skip(77)
+    assert stream.where(0) is None
+    seen = 0
+    for number, block in enumerate(stream):
+        for row in range(len(block)) if number % 50 < 2 else (0, len(block) - 1):
+            assert stream.where(row) == expected[int(block.indices[row])]
+        assert stream.where(len(block)) is stream.where(-1) is None
+        seen += len(block)
+    assert seen == 2 * count - 77
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_where_tells_the_line_of_a_pipe(seed: int | None) -> None:
+    ear, mouth = os.pipe()
+    os.write(mouth, b"# first\n" + TEXT)
+    os.close(mouth)
+    with os.fdopen(ear, "rb") as pipe:
+        stream = read(pipe, shuffle=seed, rows=100)
+        for block in stream:
+            assert stream.where(99) == f"<file>:{block.indices[99] + 2}"
+
+
+def test_a_file_with_nothing_but_an_unfinished_line_says_so(path: Path) -> None:
+    path.write_bytes(b"1 1:1")
+    with pytest.raises(DataError, match=r"a\.svm:1: has no line end, .*no other row.*--finished"):
+        list(read(path, finished=False))
 
 
 @given(st.integers(0, 1000), st.integers(1, 400), st.sampled_from([None, 5]))

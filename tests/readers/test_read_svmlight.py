@@ -45,6 +45,63 @@ def test_golden_text_gives_its_rows() -> None:
 
 
 @pytest.mark.parametrize("isa", ["portable", ""])
+@pytest.mark.parametrize(
+    "row",
+    [
+        "1",
+        "-1",
+        "+1",
+        "1.5",
+        "1 ",
+        "1 3:4",
+        "1 3:4 ",
+        "1 3:4.25",
+        "-1 3:4 7:0.5 8:1e2",
+        "1 qid:3",
+        "1 cost:2 qid:3 1:1",
+    ],
+)
+@pytest.mark.parametrize("comment", ["#", "#x", "#a:b", "##", "# 3:4", "#3:4:5", "#\x01", "#:", "#\t9:9", "#\xff"])
+def test_a_comment_starts_anywhere(isa: str, row: str, comment: str) -> None:
+    after = " 1 2:3\n" * 20  # what the quick way may read past the line
+    plain_rows = parsed(f"{row}\n{after}".encode(), isa=isa)
+    with_comment = parsed(f"{row}{comment}\n{after}".encode("latin-1"), isa=isa)
+    assert plain_rows.bad == with_comment.bad == []
+    for left, right in zip(plain_rows, with_comment, strict=True):
+        assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right
+
+
+@pytest.mark.parametrize("isa", ["portable", ""])
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        (b"1 3#a:b\n", (1, 3, 4, b"3")),
+        (b"1 3:#x\n", (1, 5, 9, b"#x")),
+        (b"x#1:2\n", (1, 1, 2, b"x")),
+        (b"1 qid:#2\n", (1, 7, 13, b"#2")),
+        (b"1 cost:x#2\n", (1, 8, 12, b"x#2")),
+        (b"1 3:4:5#x\n", (1, 5, 9, b"4:5#x")),
+    ],
+)
+def test_what_stands_before_a_comment_must_still_be_right(isa: str, text: bytes, bad: tuple) -> None:
+    assert parsed(text, isa=isa).bad == [bad]
+
+
+@given(st.text("0123456789.:+-eE \t\r#nqidcost", max_size=60), st.booleans())
+@settings(max_examples=500, deadline=None)
+def test_a_line_means_what_stands_before_its_comment(line: str, required: bool) -> None:
+    cut = line.partition("#")[0]
+    for isa in ("portable", ""):
+        whole, short = (
+            parsed(f"{text}\n1 2:3\n".encode(), isa=isa, stop_after=9, label_required=required) for text in (line, cut)
+        )
+        assert [one[:3] for one in whole.bad] == [one[:3] for one in short.bad]
+        for left, right in zip(whole[:-1], short[:-1], strict=True):
+            same_field = np.array_equal(left, right, equal_nan=True) if isinstance(left, np.ndarray) else left == right
+            assert same_field
+
+
+@pytest.mark.parametrize("isa", ["portable", ""])
 def test_every_way_to_write_a_number_gives_the_nearest_one(isa: str) -> None:
     numbers = [
         "0",

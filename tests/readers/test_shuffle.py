@@ -18,7 +18,7 @@ from rarestream import Block
 from rarestream.errors import DataError
 from rarestream.readers import read
 from rarestream.readers.cut import cut
-from rarestream.readers.shuffle import keys, shuffled
+from rarestream.readers.shuffle import keys, row_of, shuffled
 from tests import children
 
 
@@ -46,6 +46,11 @@ def tags(blocks: list[Block]) -> list[int]:
 
 GOLDEN_KEYS = [3676530691901710540, 18097497187473122809]
 GOLDEN_ORDER = [3, 11, 6, 0, 2, 10, 9, 5, 8, 7, 4, 1]
+
+
+@given(st.integers(-(2**70), 2**70), st.integers(0, 2**40))
+def test_a_key_tells_its_row(seed: int, row: int) -> None:
+    assert row_of(seed, int(keys(seed, row, 1)[0])) == row
 
 
 def temporary() -> list[str]:

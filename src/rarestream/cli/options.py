@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,11 +16,21 @@ from rarestream.errors import plain
 if TYPE_CHECKING:
     from rarestream.model import Model
 
+
+def _known_format(name: str | None) -> str | None:
+    if name is not None:
+        from rarestream.readers.formats import format_names
+
+        among("--format", name, format_names())
+    return name
+
+
 DATA_HELP = "Files, globs, or - for standard input; .gz .bz2 .xz .zst are read through."
 
 Data = Annotated[list[str], typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)]
 Format = Annotated[
-    str | None, typer.Option("--format", help="Format of DATA; else by the file's suffix.", metavar="NAME")
+    str | None,
+    typer.Option("--format", help="Format of DATA; else by the file's suffix.", metavar="NAME", callback=_known_format),
 ]
 ZeroBased = Annotated[
     bool | None,
@@ -38,6 +49,12 @@ MaxBadRows = Annotated[
 Threads = Annotated[
     int | None, typer.Option(help="Threads that parse ahead; 0: none.", min=0, metavar="N", show_default=False)
 ]
+Finished = Annotated[
+    bool,
+    typer.Option(
+        "--finished", help="Learn a last line without a line end too; else it is left out, as it may still be written."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON on standard output, one object a line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
 
@@ -48,22 +65,31 @@ def given(**settings: Any) -> dict[str, Any]:
 
 
 def as_learned(source: Mapping[str, Any]) -> dict[str, Any]:
-    """How a model's data were read, as far as other data should be read alike: the base and the positive label."""
+    """How a model's data were read, as far as other data should be read alike: the base and the labels."""
     from rarestream.evaluate import remembered
 
     kept = remembered(source)
     if kept is None:
         return {}
     settings = kept[1].settings
-    return given(zero_based=settings["zero_based"], positive=settings["positive"])
+    classes = settings["classes"]
+    if classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
+        classes = [None, classes[1]]  # whether -1 or 0 is the negative label is a matter of the file
+    return given(zero_based=settings["zero_based"], positive=settings["positive"], classes=classes)
 
 
 def check_paths(data: Sequence[str]) -> None:
     """A name that is no file ends the program at once, and as a failure: no data were refused."""
     for name in data:
-        if name == "-" or glob.has_magic(name) or Path(name).is_file():
-            continue
         path = Path(name)
+        if name == "-" or path.is_file():
+            continue
+        if glob.has_magic(name) and not os.path.lexists(name):
+            if not any(not Path(match).is_dir() for match in glob.iglob(name, recursive=True)):
+                from rarestream.readers.sources import NO_MATCH
+
+                failures.say(f"{name}: {NO_MATCH}", failures.FAILED)
+            continue
         if path.is_dir():
             failures.say(
                 f"{plain(name)}: is a directory. Name the files in it: {plain(path / '*.svm')}", failures.FAILED

@@ -45,7 +45,8 @@ def predict(
     if output is not None:
         whole = outputs.for_scores(output, [model, *outputs.files_of(data)], overwrite)
     how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
-    how.pop("positive", None)
+    for word in ("positive", "classes"):
+        how.pop(word, None)
     stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
     row, beyond = 0, 0
     with _opened(output, whole) as out:
@@ -57,6 +58,8 @@ def predict(
             else:
                 lines = [f"{score!r}\n" for score in scores]
             out.write("".join(lines))
+            if not stream.replayable:  # whoever writes to a pipe may be waiting for an answer
+                out.flush()
             row += len(scores)
         out.flush()
     ink = look.stderr()

@@ -60,6 +60,7 @@ def race(
     zero_based: options.ZeroBased = None,
     positive: options.Positive = None,
     max_bad_rows: options.MaxBadRows = 0,
+    finished: options.Finished = False,
     format: options.Format = None,
     threads: options.Threads = None,
     progress: Pace = None,
@@ -75,6 +76,7 @@ def race(
     marks = running.marks(progress)
 
     from rarestream.cli.progress import Progress
+    from rarestream.errors import DataError
     from rarestream.evaluate import Run
     from rarestream.model import SCALES
     from rarestream.race import Racing
@@ -84,7 +86,7 @@ def race(
     field = _settings(learner, set, rivals)
     racing = Racing(field, scale=scale or "unit", holdout=holdout, retire=not keep_all, memory=_bytes(memory))
     chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
-    stream = read(data, **chosen, max_bad_rows=max_bad_rows, threads=threads)
+    stream = read(data, **chosen, max_bad_rows=max_bad_rows, threads=threads, finished=finished)
     if passes > 1 and stream.size is None:
         raise typer.BadParameter("a pipe can be read once only; save it to a file first.", param_hint="'--passes'")
     run = Run(racing, stream, passes=passes, max_rows=max_rows, marks=marks)
@@ -102,7 +104,12 @@ def race(
         running.learn(run, show, lambda: None, None)
         if run.interrupted and not run.rows:
             failures.say("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
-        found = racing.finish()
+        try:
+            found = racing.finish()
+        except DataError as error:
+            if not run.interrupted:
+                raise
+            failures.say(f"interrupted; nothing was saved. {error}", failures.INTERRUPTED)
         found.model.save(target)
     if replaced and not quiet:
         show.note(replaced)

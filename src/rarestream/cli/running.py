@@ -74,6 +74,11 @@ def warn(run: Run, show: Progress) -> None:
     if run.refused:
         listed = "".join(f"\n  {one}" for one in run.refusals)
         show.warn(f"{look.count(run.refused)} rows broke a rule and were skipped. The first:{listed}")
+    if run.stream.unfinished is not None:
+        show.warn(
+            f"{run.stream.unfinished}: the last line has no line end, so it may still be being written; it was "
+            "left out. If the file is complete, pass --finished."
+        )
     model = run.model
     if run.rows and model.positives in (0, model.rows):
         one = "positive" if model.positives else "negative"

@@ -46,6 +46,15 @@ Resume = Annotated[
     typer.Option("--resume", "-i", help="Go on with this model; on the same DATA, where it stopped.", metavar="MODEL"),
 ]
 Passes = Annotated[int | None, typer.Option(help="Passes over DATA, in all.", min=1, metavar="N")]
+MaxBadRows = Annotated[
+    int | None,
+    typer.Option(
+        help="Rows that break a rule to skip and count before giving up; 0, or as before with --resume.",
+        min=0,
+        metavar="N",
+        show_default=False,
+    ),
+]
 MaxRows = Annotated[int | None, typer.Option(help="Stop after so many rows.", min=1, metavar="N")]
 ScoringOnly = Annotated[bool, typer.Option("--scoring-only", help="Save weights only: small, cannot be resumed.")]
 Settle = Annotated[
@@ -72,7 +81,8 @@ def train(
     max_rows: MaxRows = None,
     zero_based: options.ZeroBased = None,
     positive: options.Positive = None,
-    max_bad_rows: options.MaxBadRows = 0,
+    max_bad_rows: MaxBadRows = None,
+    finished: options.Finished = False,
     format: options.Format = None,
     threads: options.Threads = None,
     scoring_only: ScoringOnly = False,
@@ -101,7 +111,10 @@ def train(
     place = place_in(model.source, expand(data)) if resume else Place()
     chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
     how = _how(place, model, chosen)
-    stream = read(data, **how, max_bad_rows=max_bad_rows, threads=threads)
+    how |= options.given(max_bad_rows=max_bad_rows)
+    how["finished"] = _finished(place, finished)
+    before = model.source
+    stream = read(data, **how, threads=threads)
     if (passes or place.passes) > 1 and stream.size is None:
         raise typer.BadParameter("a pipe can be read once only; save it to a file first.", param_hint="'--passes'")
     run = Run(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
@@ -127,7 +140,8 @@ def train(
         running.learn(run, show, save, save_every)
         if settle:
             model.settle()
-        if run.rows or (resume and (settle or target != resume) and not run.interrupted):
+        news = settle or target != resume or model.source != before
+        if run.rows or (resume and news and not run.interrupted):
             save()
     running.warn(run, show)
     if json:
@@ -145,7 +159,7 @@ def train(
     again = look.quoted(["rarestream", "train", *data, "--resume", target])
     if not quiet:
         _summary(run, model, show, target, scoring_only)
-        if run.rows and not run.place.complete and not run.interrupted and not scoring_only:
+        if run.rows == max_rows and not run.place.complete and not run.interrupted and not scoring_only:
             show.note(f"Stopped by --max-rows. Go on with: {again}")
     if run.interrupted:
         if not run.rows:
@@ -217,7 +231,30 @@ def _how(place: Place, model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
                     param_hint=f"'{option}'",
                 )
         return dict(place.settings)
-    return {**options.as_learned(model.source), **chosen}
+    learned = options.as_learned(model.source)
+    classes = learned.get("classes")
+    positive = learned.get("positive", None if classes is None else classes[1])
+    if positive is not None and chosen.get("positive", positive) != positive:
+        raise typer.BadParameter(
+            f"the model has learned {positive:g} as the positive label, not {chosen['positive']:g}. Leave --positive "
+            f"away, and change the labels of these data so that {positive:g} is positive, or train a new model.",
+            param_hint="'--positive'",
+        )
+    return {**learned, **chosen}
+
+
+def _finished(place: Place, told: bool) -> bool:
+    """Whether a last line without line end is a row. A shuffled order holds only with the rows it was drawn for."""
+    if not place.known or place.settings.get("shuffle") is None:
+        return told
+    kept = bool(place.settings["finished"])
+    if told and not kept:
+        raise typer.BadParameter(
+            "these data were learned in shuffled order, without their last line, which had no line end. "
+            "Put that line in a file of its own and train on that.",
+            param_hint="'--finished'",
+        )
+    return kept
 
 
 def _where(place: Place) -> str:
@@ -230,7 +267,9 @@ def _where(place: Place) -> str:
 
 def _summary(run: Run, model: Model, show: Progress, target: Path, scoring_only: bool) -> None:
     if not run.rows:
-        if run.place.complete:
+        if run.stream.unfinished is not None:
+            show.note("Nothing new to learn.")
+        elif run.place.complete:
             more = run.place.number + 1
             show.note(f"Nothing new to learn. For another pass over the same rows: --passes {more}.")
         return

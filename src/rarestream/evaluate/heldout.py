@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,8 @@ from rarestream.metrics import Estimate, auc_interval, average_precision, recall
 from rarestream.metrics.kept import KeptScores
 from rarestream.metrics.rows import both_classes
 from rarestream.model import Model
-from rarestream.readers.sources import HEAD, Source
+from rarestream.readers.heads import begins_alike
+from rarestream.readers.sources import Source
 
 FPRS = (0.001, 0.01, 0.05, 0.1)
 KEPT = 10_000_000  # rows whose scores are kept, 90 MB; beyond that the AUC is streamed in fixed memory
@@ -91,17 +91,5 @@ def has_learned(source: Mapping[str, Any], data: Sequence[Source]) -> bool:
     """Whether a model with this `source` has learned rows of some files: those that begin as one it remembers does,
     whatever their name."""
     kept = remembered(source)
-    files = [] if kept is None else kept[0]
-    heads = {(min(one["size"], HEAD), one["crc32"]) for one in files if one["size"] and one["crc32"] is not None}
-    return any(_begins(one, *head) for one in data for head in heads)
-
-
-def _begins(source: Source, size: int, crc32: int) -> bool:
-    """Whether the first bytes of a file have that checksum."""
-    now = source.described["size"]
-    if now is None or now < size or source.path is None:
-        return False
-    if min(now, HEAD) == size:
-        return source.described["crc32"] == crc32
-    with open(source.path, "rb") as file:
-        return zlib.crc32(file.read(size)) == crc32
+    files = [] if kept is None else [entry for entry in kept[0] if entry["size"]]
+    return any(begins_alike(entry, one) for one in data for entry in files)

@@ -2,7 +2,7 @@
 
 `model.source` after training:
 
-    files     name, size and crc32 (of the first 64 KiB) of each input
+    files     name, size and crc32 (of the first `text` bytes of text, up to 64 KiB) of each input
     settings  how they were read: the arguments `read` needs to read them the same way
     passes    wanted in all
     pass      the one at hand, counted from 1
@@ -12,14 +12,15 @@
 
 from __future__ import annotations
 
-import zlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rarestream.errors import DataError, advice
 from rarestream.readers import Stream
-from rarestream.readers.sources import HEAD, Described, Source
+from rarestream.readers.heads import HEAD, Described, recognised
+from rarestream.readers.sources import Source
 
 SETTINGS: dict[str, Any] = {
     "format": str | None,
@@ -27,6 +28,7 @@ SETTINGS: dict[str, Any] = {
     "positive": float | int | None,
     "shuffle": int | None,
 }
+LATER_SETTINGS = {"classes": None, "max_bad_rows": 0, "finished": True}  # older files do not have them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +61,12 @@ def remembered(source: Mapping[str, Any]) -> tuple[list[Described], Place] | Non
     A program that trains without files may keep notes of its own there, and a model file may come from anywhere.
     """
     try:
-        files = [Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"]) for entry in source["files"]]
+        files = [
+            Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"], text=entry.get("text"))
+            for entry in source["files"]
+        ]
         settings = {word: source["settings"][word] for word in SETTINGS}
+        settings |= {word: source["settings"].get(word, usual) for word, usual in LATER_SETTINGS.items()}
         place = Place(
             number=source["pass"],
             rows=source["rows"],
@@ -69,17 +75,30 @@ def remembered(source: Mapping[str, Any]) -> tuple[list[Described], Place] | Non
             known=True,
             settings=settings,
         )
-    except (KeyError, TypeError, IndexError):
+    except (KeyError, TypeError, IndexError, AttributeError):
         return None
     counts = (place.number, place.rows, place.passes)
     sound = (
         len(files) > 0
         and all(isinstance(entry["name"], str) for entry in files)
-        and all(isinstance(entry[word], int | None) for entry in files for word in ("size", "crc32"))
+        and all(isinstance(entry.get(word), int | None) for entry in files for word in ("size", "crc32", "text"))
+        and all(0 <= (entry.get("text") or 0) <= HEAD for entry in files)
         and all(isinstance(count, int) and count >= 0 for count in counts)
         and all(isinstance(settings[word], kinds) for word, kinds in SETTINGS.items())
+        and _are_classes(settings["classes"])
+        and isinstance(settings["max_bad_rows"], int)
+        and settings["max_bad_rows"] >= 0
+        and isinstance(settings["finished"], bool)
     )
     return (files, place) if sound else None
+
+
+def _are_classes(value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1] or value[1] is None:
+        return False
+    return all(one is None or (isinstance(one, float | int) and math.isfinite(one)) for one in value)
 
 
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
@@ -92,11 +111,9 @@ def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     if kept is None:
         return Place()
     files, place = kept
-    if len(files) > len(data) or not all(map(_same, files, data)):
+    if len(files) > len(data) or not all(map(recognised, files, data)):
         return Place()
-    resized = len(files) < len(data) or any(
-        entry["size"] != one.described["size"] for entry, one in zip(files, data, strict=True)
-    )
+    resized = len(files) < len(data) or any(entry["size"] != one.size for entry, one in zip(files, data, strict=True))
     if not resized:
         return place
     if place.settings.get("shuffle") is not None:
@@ -108,24 +125,3 @@ def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     return Place(
         number=place.number, rows=place.rows, passes=place.passes, known=True, resized=True, settings=place.settings
     )
-
-
-def _same(entry: Described, source: Source) -> bool:
-    """Whether the source is what the entry describes, as far as its head goes."""
-    now = source.described
-    if entry["name"] != now["name"] or entry["size"] is None or now["size"] is None:
-        return False
-    if entry["size"] >= HEAD or entry["size"] == now["size"]:
-        return entry["crc32"] == now["crc32"]
-    return source.path is not None and zlib.crc32(_head(source, entry["size"])) == entry["crc32"]
-
-
-def _head(source: Source, size: int) -> bytes:
-    raw = source.open()
-    try:
-        data = b""
-        while len(data) < size and (more := raw.read(size - len(data))):
-            data += more
-        return data
-    finally:
-        raw.close()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.evaluate.resume import Place
 from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.model import Model
@@ -81,6 +81,7 @@ class Run:
         self._max_rows = max_rows
         self._marks = iter(marks)
         self._waiting = False
+        self._hurried = False
 
     @property
     def fraction(self) -> float | None:
@@ -92,24 +93,44 @@ class Run:
         return max(shares, default=None)
 
     def interrupt(self) -> None:
-        """Ends the run after the rows at hand, or at once if it waits for some. Meant for signal handlers."""
+        """Ends the run after the rows at hand; from a pipe, after those that have come. Meant for signal handlers.
+
+        A second time it ends the run at once: what was learned stays.
+        """
+        if self.interrupted:
+            self._hurried = True
+            if self._waiting:
+                raise KeyboardInterrupt
         self.interrupted = True
-        if self._waiting:
-            raise KeyboardInterrupt
+        self.stream.stop()
+
+    @property
+    def _leaving(self) -> bool:
+        """Whether rows that may still come are left for later. Those from a pipe would be lost."""
+        return self._hurried or (self.interrupted and self.stream.replayable)
 
     def __iter__(self) -> Iterator[Step]:
         try:
             for block in self._blocks():
+                behind = 0  # of the block
                 for piece, mark in self._cut(block):
-                    yield self._learned(piece, mark)
-                    if self.interrupted or self.rows == self._max_rows:
+                    yield self._learned(piece, mark, behind)
+                    behind += len(piece)
+                    if self._leaving or self.rows == self._max_rows:
                         return
         except KeyboardInterrupt:
             if not self.interrupted:
                 raise
 
-    def _learned(self, block: Block, mark: bool) -> Step:
-        scores = self.model.learn(block, again=self.place.number > 1)
+    def _learned(self, block: Block, mark: bool, behind: int) -> Step:
+        try:
+            scores = self.model.learn(block, again=self.place.number > 1)
+        except DataError as error:
+            row = getattr(error, "row", None)
+            where = None if row is None else self.stream.where(behind + row)
+            if row is None or where is None:
+                raise
+            raise RowError(f"{where}: {error}", row) from error
         self.rows += len(block)
         self.nonzeros += block.nonzeros
         self._move(rows=self.place.rows + len(block))
@@ -125,6 +146,8 @@ class Run:
                 self._move(number=number, rows=0, complete=False)
             self.stream.skip(self.place.rows)
             blocks = iter(self.stream)
+            if self.interrupted:  # before there was a pass to stop
+                self.stream.stop()
             while True:
                 self._waiting = True
                 block = next(blocks, None)
@@ -133,7 +156,10 @@ class Run:
                 if block is None:
                     break
                 yield block
-        self._move(complete=True)
+            if self.interrupted:
+                return
+        # A line that was left out is still to be learned; not where rows are shuffled, as it would change their order.
+        self._move(complete=self.stream.unfinished is None or self.stream.settings["shuffle"] is not None)
 
     def _cut(self, block: Block) -> Iterator[tuple[Block, bool]]:
         if self._max_rows is not None:

@@ -11,6 +11,8 @@ from rarestream import _native
 from rarestream.blocks import numeric
 from rarestream.errors import DataError, advice
 
+MODERATE = 1e100  # importances between this and its inverse have sums of products and of squares in float64
+
 
 class Rows(NamedTuple):
     labels: NDArray[np.int8]
@@ -43,7 +45,19 @@ def surveyed(where: str, labels: ArrayLike, scores: ArrayLike, importances: Arra
         refuse(where, fault, row, labels, rows)
     if not (n_pos and n_neg):
         one_class(where, n_pos, n_neg)
-    return rows
+    return rows if rows.importances is None else rows._replace(importances=_moderate(rows.labels, rows.importances))
+
+
+def _moderate(labels: NDArray[np.int8], importances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Importances whose products and squares neither vanish nor overflow. An AUC is a mean over pairs, so those of a
+    class may all be multiplied by the same number; by a power of two, which changes no digit."""
+    counted = importances[importances > 0]
+    if counted.max() < MODERATE and counted.min() > 1 / MODERATE:
+        return importances
+    scaled = importances.copy()
+    for mine in (labels > 0, labels <= 0):
+        scaled[mine] = np.ldexp(importances[mine], -np.frexp(importances[mine].max())[1])
+    return scaled
 
 
 def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
@@ -78,12 +92,13 @@ def refuse(where: str, fault: int, row: int, labels: ArrayLike, rows: Rows) -> N
             "infinite scores are fine."
         )
     assert rows.importances is not None
-    if fault == 4:
+    value = rows.importances[row]
+    if value >= 0 and np.isfinite(value):  # fine where all rows are known, not in a stream
         raise DataError(
-            f"{where}: row {row} has the importance {rows.importances[row]}; importances are finite and >= 0 "
-            "(0 skips a row)."
+            f"{where}: row {row} has the importance {value}; importances in a stream lie between {1 / MODERATE:g} and "
+            f"{MODERATE:g}, or are 0, which skips a row. Multiply them all by the same number."
         )
-    raise DataError(f"{where}: the squares of the importances add up beyond float64. Scale them down.")
+    raise DataError(f"{where}: row {row} has the importance {value}; importances are finite and >= 0 (0 skips a row).")
 
 
 def _vector(where: str, what: str, given: ArrayLike) -> NDArray[Any]:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import LARGEST_INDEX, Block
-from rarestream.errors import DataError, SortedRowsWarning, advice
+from rarestream.errors import DataError, RowError, SortedRowsWarning, advice
 from rarestream.evaluate import Run, Step
 from rarestream.learners import Learner
 from rarestream.learners.lanes import LEAST, choice, judged, lane_of
@@ -217,16 +217,22 @@ class Racing:
             self._count(block.labels)
             return self._race.model.learn(block, again=again)
         self._make_room(block.width)
-        found = []
+        scores = np.empty(len(block))
+        done = 0
         for rest in block.pieces():
             self._make_room(rest.width)
             while len(rest):
                 piece = rest[: self._next_look - self._turn]
-                found.append(self._learn(piece))
+                try:
+                    scores[done : done + len(piece)] = self._learn(piece)
+                except RowError as error:
+                    error.row += done  # of the block that the caller knows
+                    raise
+                done += len(piece)
                 rest = rest[len(piece) :]
                 if self._turn == self._next_look:
                     self._look()
-        return np.concatenate(found) if found else np.empty(0)
+        return scores
 
     def finish(self) -> Race:
         """The outcome. Its model can go on."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
-from rarestream.errors import DataError, advice
+from rarestream.errors import DataError, RowError, advice
 from rarestream.learners import Learner
 from rarestream.learners.lanes import WIDTH, LaneKernel, Lanes, LaneState, lane_of
 from rarestream.model import SCALES, Model
@@ -53,9 +53,10 @@ class LaneRunner:
         if learned < len(block):
             scale = advice(f"scale={self._scale!r}", f"--scale {self._scale}")
             way_on = advice("scale='unit' or 'max'", "--scale unit or max")
-            raise DataError(
+            raise RowError(
                 f"race: row {learned} of the block has values so large that steps overflow float32 with {scale}. "
-                f"Use {way_on}."
+                f"Use {way_on}.",
+                learned,
             )
         return scores[:, self._lane_of]
 

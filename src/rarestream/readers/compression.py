@@ -119,35 +119,42 @@ def _xz() -> Callable[[], _Inflate]:
     return lambda: lzma.LZMADecompressor(memlimit=DICTIONARY)
 
 
+# A zstd file may also start with a frame to be skipped, whose first byte is one of sixteen.
+ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)))
+
 # By suffix: the first bytes, the decompressor of one member (found when needed), and the name of the method.
-METHODS: dict[str, tuple[bytes, Callable[[], Callable[[], _Inflate]], str]] = {
-    ".gz": (b"\x1f\x8b", _gzip, "gzip"),
-    ".bz2": (b"BZh", _bzip2, "bzip2"),
-    ".xz": (b"\xfd7zXZ\x00", _xz, "xz"),
-    ".zst": (b"\x28\xb5\x2f\xfd", _zstd, "zstd"),
+METHODS: dict[str, tuple[tuple[bytes, ...], Callable[[], Callable[[], _Inflate]], str]] = {
+    ".gz": ((b"\x1f\x8b",), _gzip, "gzip"),
+    ".bz2": ((b"BZh",), _bzip2, "bzip2"),
+    ".xz": ((b"\xfd7zXZ\x00",), _xz, "xz"),
+    ".zst": (ZSTD, _zstd, "zstd"),
 }
+MAGICS = [magic for magics, _, _ in METHODS.values() for magic in magics]
 
 
 class Decompressed:
     """The bytes of a compressed source, members one after the other."""
 
     def __init__(self, raw: Raw, suffix: str, head: bytes) -> None:
-        magic, make, self._method = METHODS[suffix]
+        magics, make, self._method = METHODS[suffix]
         self._raw = raw
         self._make = make()
         self._input = head
-        if head and not head.startswith(magic):
+        if head and not head.startswith(magics):
             raise DataError(
                 f"{raw.source.name}: named {suffix}, but its first bytes are not {self._method}'s. "
                 "Rename it if it is not compressed; fetch it again if it should be."
             )
-        self._member: _Inflate | None = self._make() if head else None
+        self._member: _Inflate | None = None  # between members
         self._text = memoryview(b"")  # decompressed and not yet asked for
 
     def readinto(self, view: memoryview) -> int:
+        # A pipe may have nothing yet, and is asked again later: whatever raises leaves everything as it was.
         while not self._text:
             if self._member is None:
-                return 0
+                if not self._more_members():
+                    return 0
+                self._member = self._make()
             data = b""
             if self._member.needs_input:
                 data, self._input = self._input or self._raw.read(INPUT), b""
@@ -160,18 +167,20 @@ class Decompressed:
                     raise
                 raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
             if self._member.eof:
-                self._next_member(self._member.unused_data)
+                self._input, self._member = self._member.unused_data, None
         size = min(len(self._text), len(view))
         view[:size], self._text = self._text[:size], self._text[size:]
         return size
 
-    def _next_member(self, rest: bytes) -> None:
+    def _more_members(self) -> bool:
         # Tapes and block devices pad with zeros; gzip itself looks past them.
-        while not (rest := rest.lstrip(b"\0")):
-            if not (rest := self._raw.read(INPUT)):
-                self._member = None
-                return
-        self._member, self._input = self._make(), rest
+        while not (rest := self._input.lstrip(b"\0")):
+            self._input = b""
+            self._input = self._raw.read(INPUT)
+            if not self._input:
+                return False
+        self._input = rest
+        return True
 
     def _damaged(self, how: str, why: str) -> DataError:
         return DataError(
@@ -180,7 +189,7 @@ class Decompressed:
         )
 
 
-class _Plain:
+class Plain:
     """Bytes as stored, with the first few already in hand."""
 
     def __init__(self, raw: Raw, head: bytes) -> None:
@@ -197,12 +206,14 @@ class _Plain:
 def text_of(raw: Raw) -> Bytes:
     """The text of a source, decompressed if its name or its first bytes ask for it."""
     head = b""
-    while len(head) < 6 and (more := raw.read(INPUT)):
+    while any(len(head) < len(magic) and magic.startswith(head) for magic in MAGICS):
+        if not (more := raw.read(INPUT)):
+            break
         head += more
     for suffix in METHODS:
         if raw.source.name.lower().endswith(suffix):
             return Decompressed(raw, suffix, head)
-    for suffix, (magic, _, _) in METHODS.items():
-        if head.startswith(magic):
+    for suffix, (magics, _, _) in METHODS.items():
+        if head.startswith(magics):
             return Decompressed(raw, suffix, head)
-    return _Plain(raw, head)
+    return Plain(raw, head)

@@ -13,6 +13,7 @@ from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.readers.chunks import CHUNK, LONGEST_LINE
 from rarestream.readers.compression import METHODS
+from rarestream.readers.places import Piece
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.sources import Source
 
@@ -23,6 +24,8 @@ class Options:
 
     zero_based: bool | None = None
     positive: float | None = None
+    classes: tuple[float | None, float] | None = None  # the negative label, if it is known, and the positive one
+    finished: bool = True  # else a last line without line end is left out
     labels_optional: bool = False
     threads: int = 1  # 0: parse where the rows are consumed
     chunk: int = CHUNK
@@ -38,6 +41,23 @@ class Reading:
     refusals: Refusals
     position: int = field(default=0)  # stored bytes behind the pieces given out
     zero_based: bool | None = None  # as the format found, or was told
+    classes: tuple[float | None, float] | None = None  # likewise
+    unfinished: str | None = None  # where a last line without line end stands that was left out
+    piece: Piece | None = None  # where the rows of the piece given out last stand
+    stopped: bool = False
+    _end: Callable[[], None] | None = None
+
+    def stop(self) -> None:
+        """Nothing more is to be read. Any signal handler may call it."""
+        self.stopped = True
+        if self._end is not None:
+            self._end()
+
+    def when_stopped(self, end: Callable[[], None]) -> None:
+        """What a format does on `stop`, now or later."""
+        self._end = end
+        if self.stopped:
+            end()
 
 
 Format = Callable[[Reading], Iterator[Block]]
@@ -55,6 +75,10 @@ def register(name: str, suffixes: Sequence[str]) -> Callable[[Format], Format]:
     return add
 
 
+def format_names() -> list[str]:
+    return sorted(_FORMATS)
+
+
 def chosen(name: str | None, sources: Sequence[Source]) -> Format:
     """The format of that name; without one, by the first source's suffix, and svmlight if it says nothing."""
     if name is None:
@@ -63,5 +87,5 @@ def chosen(name: str | None, sources: Sequence[Source]) -> Format:
             stem = stem.removesuffix(suffix)
         name = next((known for suffix, known in _SUFFIXES.items() if stem.endswith(suffix)), "svmlight")
     if name not in _FORMATS:
-        raise DataError(f"read: format must be one of {', '.join(sorted(_FORMATS))}, got {name!r}.")
+        raise DataError(f"read: format must be one of {', '.join(format_names())}, got {name!r}.")
     return _FORMATS[name]

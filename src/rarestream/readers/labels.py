@@ -3,9 +3,14 @@
 The rule, so that a stream can be read once: with `positive` given, that number is +1 and every other is -1.
 Without it, 1 is +1, and -1 or 0 (one of them, not both) is -1. Files with two other numbers must show both in
 their first chunk, about 1 MB of text: the larger is +1. A third number is refused.
+
+`classes`, the two numbers that an earlier stream showed, settle it before the first row: a model that has learned
+1 and 2 must not take the 1 of a file without any 2 for +1.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +31,26 @@ class OneLabelError(Exception):
 class LabelRule:
     """The rule above. `optional`: what it cannot tell is 0, for 'unknown', instead of an error."""
 
-    def __init__(self, positive: float | None, optional: bool) -> None:
+    def __init__(
+        self, positive: float | None, optional: bool, classes: tuple[float | None, float] | None = None
+    ) -> None:
         self._positive = positive
         self._optional = optional
-        self._high: float | None = None
-        self._low: float | None = None
+        self._told = classes is not None
+        self._low: float | None = None if classes is None else classes[0]
+        self._high: float | None = None if classes is None else classes[1]
+
+    @property
+    def classes(self) -> tuple[float | None, float] | None:
+        """The two labels, as far as they are known; None before the first row, and where `positive` rules."""
+        return None if self._positive is not None or self._high is None else (self._low, self._high)
+
+    def undecided(self, raw: NDArray[np.float64]) -> bool:
+        """Whether these, if they are the first, leave open which label is positive."""
+        if self._positive is not None or self._high is not None or self._optional:
+            return False
+        seen = np.unique(raw)
+        return len(seen) == 0 or (len(seen) == 1 and float(seen[0]) not in (-1, 0, 1))
 
     def signs(self, raw: NDArray[np.float64]) -> Labels:
         """-1 and +1, and 0 where the rule has no answer. NaN stands for a row without label."""
@@ -51,6 +71,13 @@ class LabelRule:
 
     def complaint(self, raw: float) -> str:
         """What to say of a label whose sign is 0."""
+        if self._told:
+            negative = "" if self._low is None else f" and {self._low:g} as -1"
+            positive = advice(f"positive={self._high:g}", f"--positive {self._high:g}")
+            return (
+                f"label {raw:g}, but {self._high:g} counts as +1{negative}, as in the data learned before. If every "
+                f"other label is -1, pass {positive}; else change the labels of these data, or train a new model."
+            )
         if self._low is None:
             return f"label {raw:g}, after rows with only {self._high:g}. If that is right, {pass_positive()}."
         return (
@@ -64,13 +91,28 @@ class LabelRule:
         if not seen:
             return
         if set(seen) <= {-1, 0, 1} or (1 in seen and not {-1.0, 0.0}.isdisjoint(seen)):
-            self._high = 1
+            self._high = 1.0
         elif len(seen) > 1:
             self._low, self._high = sorted(seen[:2])
         elif self._optional:
-            self._high = 1
+            self._high = 1.0
         else:
             raise OneLabelError(f"{seen[0]:g}")
+
+
+def two_labels(classes: Sequence[float | None] | None) -> tuple[float | None, float] | None:
+    """`classes` as two numbers, or a plain refusal."""
+    if classes is None:
+        return None
+    pair = tuple(classes)
+    if len(pair) == 2:
+        low, high = pair
+        if isinstance(high, float | int) and np.isfinite(high):
+            if low is None:
+                return None, float(high)
+            if isinstance(low, float | int) and np.isfinite(low) and low != high:
+                return float(low), float(high)
+    raise DataError(f"read: classes must be two different labels, (negative or None, positive), got {classes!r}.")
 
 
 def positive_number(positive: float | str | None) -> float | None:

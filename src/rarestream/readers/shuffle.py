@@ -28,6 +28,7 @@ OUT = 8192  # rows in a piece that comes out
 
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15  # odd, so that multiples of it run through all 64-bit numbers
+_FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 def keys(seed: int, first: int, count: int) -> Keys:
@@ -38,18 +39,48 @@ def keys(seed: int, first: int, count: int) -> Keys:
 
 
 def _mixed(x: Keys) -> Keys:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(_FIRST)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(_SECOND)
     return x ^ (x >> np.uint64(31))
 
 
+def row_of(seed: int, key: int) -> int:
+    """The row that has this key."""
+    x = _unshifted(key, 31) * pow(_SECOND, -1, 1 << 64) & _MASK
+    x = _unshifted(x, 27) * pow(_FIRST, -1, 1 << 64) & _MASK
+    start = int(_mixed(np.array([seed & _MASK], np.uint64))[0])
+    return ((_unshifted(x, 30) - start) * pow(_STEP, -1, 1 << 64) - 1) & _MASK
+
+
+def _unshifted(x: int, by: int) -> int:
+    """What gives x if its higher bits are added to it, `by` places down."""
+    higher = x
+    while higher := higher >> by:
+        x ^= higher
+    return x
+
+
 def shuffled(
-    blocks: Iterator[Block], seed: int, memory: int, total: Callable[[int], None] | None = None
+    blocks: Iterator[Block],
+    seed: int,
+    memory: int,
+    total: Callable[[int], None] | None = None,
+    coming: Callable[[Keys], None] | None = None,
 ) -> Iterator[Block]:
     """The rows of all blocks in the order of their keys, holding about `memory` bytes at most.
 
-    `total` is told the number of rows as soon as it is known, which is before the first comes out.
+    `total` is told the number of rows as soon as it is known, which is before the first comes out; `coming` is told
+    the keys of each piece before it comes out.
     """
+    for block, key in _shuffled(blocks, seed, memory, total):
+        if coming is not None:
+            coming(key)
+        yield block
+
+
+def _shuffled(
+    blocks: Iterator[Block], seed: int, memory: int, total: Callable[[int], None] | None
+) -> Iterator[tuple[Block, Keys]]:
     waiting: list[Block] = []
     held = rows = 0
     for block in blocks:
@@ -81,15 +112,18 @@ def _keyed(blocks: Iterator[Block], seed: int, total: Callable[[int], None] | No
         total(rows)
 
 
-def _in_order(blocks: list[Block], key: Keys) -> Iterator[Block]:
+def _in_order(blocks: list[Block], key: Keys) -> Iterator[tuple[Block, Keys]]:
     block = concatenate(blocks)
     blocks.clear()
     order = np.argsort(key)
     for start in range(0, len(order), OUT):
-        yield block.take(order[start : start + OUT])
+        some = order[start : start + OUT]
+        yield block.take(some), key[some]
 
 
-def _through_files(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> Iterator[Block]:
+def _through_files(
+    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int
+) -> Iterator[tuple[Block, Keys]]:
     """Rows split into files by the bits of their keys from `shift` on, then file by file."""
     for file, held, rows in _split(keyed, folder, shift, memory):
         if 2 * held > memory and rows > 1 and shift > 0:

@@ -10,30 +10,27 @@ import select
 import stat
 import sys
 import threading
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict
+from typing import Any, BinaryIO
 
 from rarestream.errors import DataError, plain
 
-HEAD = 1 << 16  # bytes of a file that its checksum covers
 DEPTH = 1 << 30  # no single read asks for more
+LAST_READS = 16  # of a pipe that ends where it is: what lies in it is read, but a fast writer cannot go on for ever
+
+NO_MATCH = "no file matches. Check the pattern, and that the shell left it alone."
 
 Where = str | os.PathLike[str] | BinaryIO
 
 
-class Described(TypedDict):
-    """What a model keeps of its data, to know it again on resume."""
-
-    name: str
-    size: int | None  # bytes, as stored; None where nobody can know, as on standard input
-    crc32: int | None  # of the first 64 KiB
-
-
 class StoppedError(Exception):
     """Reading was interrupted because nobody wants the rest."""
+
+
+class NothingYetError(Exception):
+    """A pipe had no bytes within the time that was allowed; it may have some later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +38,19 @@ class Source:
     """One input. A path is opened afresh for each pass; a seekable file is rewound; a pipe is read once."""
 
     name: str  # as messages show it
-    described: Described
+    base: str  # without its folder
+    size: int | None  # bytes, as stored; None where nobody can know, as on standard input
     path: str | None = None
     file: Any = None  # a binary file, when there is no path
     start: int | None = None  # where in `file` the data starts; None: it cannot be rewound
 
     @property
     def replayable(self) -> bool:
-        return self.described["size"] is not None
+        return self.size is not None
 
     def open(self) -> Raw:
         if self.path is not None:
-            return Raw(self, _opened(self.path), owned=True)
+            return Raw(self, _opened(self.path, waiting=self.replayable), owned=True)
         if self.start is not None:
             self.file.seek(self.start)
         return Raw(self, self.file, owned=False)
@@ -64,19 +62,25 @@ class Raw:
     def __init__(self, source: Source, file: Any, owned: bool) -> None:
         self.source = source
         self.position = 0
+        self.patience: float | None = None  # seconds that a read waits for a pipe; None: until there are bytes
         self._file = file
         self._owned = owned
         self._wait: _Wait | None = None
         fd = _descriptor(file)
         if fd is not None and not stat.S_ISREG(os.fstat(fd).st_mode):
             # A caller's own pipe may hold bytes in its buffer, which no poll sees: its first read is plain.
-            self._wait = _Wait(fd, polled=owned or file is _stdin())
+            self._wait = _Wait(fd, polled=isinstance(file, io.FileIO) or file is _stdin())
+
+    @property
+    def piped(self) -> bool:
+        """Whether bytes come as someone writes them: a pipe, a terminal, a socket."""
+        return self._wait is not None
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes; nothing at the end."""
+        """Up to `size` bytes; nothing at the end. `NothingYetError` when `patience` has run out."""
         try:
             if self._wait is not None:
-                self._wait.until_readable()
+                self._wait.until_readable(self.patience)
             read = getattr(self._file, "read1", self._file.read)
             data: bytes = read(min(size, DEPTH))
         except OSError as error:
@@ -99,10 +103,13 @@ class Raw:
         self._count(size)
         return size
 
-    def stop(self) -> None:
-        """Ends a wait for input, now or later, with `StoppedError`. Any thread may call it."""
+    def stop(self, last_reads: int = 0) -> None:
+        """Ends a wait for input, now or later, with `StoppedError`. Any thread and any signal handler may call it.
+
+        Bytes that lie in the pipe already are still given out, in up to so many reads.
+        """
         if self._wait is not None:
-            self._wait.stop()
+            self._wait.stop(last_reads)
 
     def close(self) -> None:
         if self._wait is not None:
@@ -112,7 +119,7 @@ class Raw:
 
     def _count(self, size: int) -> None:
         self.position += size
-        expected = self.source.described["size"]
+        expected = self.source.size
         if size == 0 and expected is not None and self.position < expected:
             raise DataError(
                 f"{self.source.name}: shrank while it was read: {expected:,} bytes at the start, "
@@ -124,24 +131,32 @@ class _Wait:
     """Waits until a pipe has bytes, or until someone says stop."""
 
     def __init__(self, fd: int, polled: bool) -> None:
+        self._fd = fd
         self._polled = polled
-        self._closing = threading.Lock()
+        self._last_reads = 0
+        self._closing = threading.RLock()  # a signal handler may come in between, in the thread that has it
         self._open = True
         self._ear, self._mouth = os.pipe()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
         self._poll.register(self._ear, select.POLLIN)
 
-    def until_readable(self) -> None:
+    def until_readable(self, patience: float | None) -> None:
         if not self._polled:
             self._polled = True
             return
-        if any(fd == self._ear for fd, _ in self._poll.poll()):
-            raise StoppedError
+        ready = {fd for fd, _ in self._poll.poll(None if patience is None else 1000 * patience)}
+        if self._ear in ready:
+            if self._fd not in ready or not self._last_reads:
+                raise StoppedError
+            self._last_reads -= 1
+        elif not ready:
+            raise NothingYetError
 
-    def stop(self) -> None:
+    def stop(self, last_reads: int) -> None:
         with self._closing:
             if self._open:
+                self._last_reads = last_reads
                 os.write(self._mouth, b".")
 
     def close(self) -> None:
@@ -170,17 +185,16 @@ def expand(where: Where | Iterable[Where]) -> list[Source]:
 
 def _from_name(name: str) -> list[Source]:
     if name == "-":
-        return [Source("-", _unknown("-"), file=_stdin())]
+        return [Source("-", "-", None, file=_stdin())]
     if not os.path.lexists(name) and glob.has_magic(name):
         matches = [match for match in sorted(glob.glob(name, recursive=True)) if not os.path.isdir(match)]
         if not matches:
-            raise DataError(f"{plain(name)}: no file matches. Check the pattern, and that the shell left it alone.")
+            raise DataError(f"{plain(name)}: {NO_MATCH}")
         return [_from_path(match) for match in matches]
     return [_from_path(name)]
 
 
 def _from_path(path: str) -> Source:
-    base = Path(path).name
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
@@ -188,10 +202,9 @@ def _from_path(path: str) -> Source:
     if os.path.isdir(path):
         raise DataError(f"{plain(path)}: is a directory. Name its files, for example {plain(path.rstrip('/'))}/*.svm")
     if not regular:
-        return Source(plain(path), _unknown(base), path)
+        return Source(plain(path), Path(path).name, None, path)
     with _opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        return Source(plain(path), Described(name=base, size=size, crc32=zlib.crc32(_full(file, HEAD))), path)
+        return Source(plain(path), Path(path).name, os.fstat(file.fileno()).st_size, path)
 
 
 def _from_file(file: Any) -> Source:
@@ -201,30 +214,25 @@ def _from_file(file: Any) -> Source:
         raise DataError(f"{name}: is open as text; open it in binary mode, 'rb'.")
     base = Path(name).name
     if not (hasattr(file, "seekable") and file.seekable()):
-        return Source(name, _unknown(base), file=file)
+        return Source(name, base, None, file=file)
     start = file.tell()
-    crc = zlib.crc32(_full(file, HEAD))
     size = file.seek(0, os.SEEK_END) - start
     file.seek(start)
-    return Source(name, Described(name=base, size=size, crc32=crc), file=file, start=start)
+    return Source(name, base, size, file=file, start=start)
 
 
-def _unknown(name: str) -> Described:
-    return Described(name=name, size=None, crc32=None)
-
-
-def _opened(path: str) -> io.FileIO:
+def _opened(path: str, waiting: bool = True) -> io.FileIO:
+    """The file. `waiting`: as usual, which for a named pipe means to wait until someone writes to it."""
     try:
-        return open(path, "rb", buffering=0)
+        return open(path, "rb", buffering=0, opener=None if waiting else _at_once)
     except OSError as error:
         raise DataError(f"{plain(path)}: cannot be read: {_reason(error)}.") from None
 
 
-def _full(file: Any, size: int) -> bytes:
-    data = b""
-    while len(data) < size and (more := file.read(size - len(data))):
-        data += more
-    return data
+def _at_once(path: str, flags: int) -> int:
+    fd = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(fd, True)
+    return fd
 
 
 def _stdin() -> Any:

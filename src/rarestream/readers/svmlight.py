@@ -5,8 +5,8 @@ byte order mark is passed over. `qid` becomes the row's tag, `cost` its importan
 order; duplicates are summed. Labels: see labels.py.
 
 Indices count from 1, as svmlight's do. With `zero_based=None` a file may also count from 0, if it shows: an
-index 0 in the first chunk (about 1 MB of text, of the first file) makes the stream zero-based, and one that
-comes later is refused. The parser is native/svmlight.hpp.
+index 0 in the first chunk (about 1 MB of text, of the first file; of a pipe, the rows that come first) makes the
+stream zero-based, and one that comes later is refused. The parser is native/svmlight.hpp.
 """
 
 from __future__ import annotations
@@ -20,12 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import _native
-from rarestream.blocks import LARGEST_INDEX, Block, Importances, Indices, Indptr, Values
+from rarestream.blocks import (
+    LARGEST_IMPORTANCE,
+    LARGEST_INDEX,
+    SMALLEST_IMPORTANCE,
+    Block,
+    Importances,
+    Indices,
+    Indptr,
+    Values,
+)
 from rarestream.errors import DataError, advice
 from rarestream.readers.ahead import Ahead
-from rarestream.readers.chunks import Chunk, Chunks, TooLongLineError
+from rarestream.readers.chunks import Chunk, Chunks, Lines, TooLongLineError
 from rarestream.readers.formats import Reading, register
 from rarestream.readers.labels import LabelRule, OneLabelError, pass_positive
+from rarestream.readers.places import Piece
 
 NO_LABEL, ZERO_INDEX = 1, 7
 MANY = 1 << 62
@@ -45,7 +55,8 @@ RULES = {
     10: "a feature value must be finite, got {0}. "
     "NaN and infinity have no place in a dot product: drop or impute them.",
     11: "a feature value must fit in float32 (up to 3.4e38), got {0}. Scale the values down.",
-    12: "cost must be a finite number >= 0, got {0} (0 skips a row).",
+    12: f"cost must be a number between {SMALLEST_IMPORTANCE:g} and {LARGEST_IMPORTANCE:g}, or 0, which skips a row, "
+    "got {0}.",
     13: "qid must be a whole number from 0 to 2^63 - 1, got {0}.",
     14: "control character {0} in the text; this looks like binary data, not svmlight.",
     15: "duplicate features of this row sum to a value beyond float32. Scale the values down.",
@@ -87,14 +98,14 @@ class _Svmlight:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.options = reading.options
-        self.rule = LabelRule(self.options.positive, self.options.labels_optional)
+        self.rule = LabelRule(self.options.positive, self.options.labels_optional, self.options.classes)
         self.first_index = 0 if self.options.zero_based else 1
         self.lines = 0  # of the source at hand, before the chunk at hand
-        self.name = ""
 
     def pieces(self) -> Iterator[Block]:
         options = self.options
-        with closing(Chunks(self.reading.sources, options.chunk, options.longest_line)) as chunks:
+        with closing(Chunks(self.reading.sources, options.chunk, options.longest_line, options.finished)) as chunks:
+            self.reading.when_stopped(chunks.end)
             try:
                 for located in self._parsed(chunks):
                     block, error = self._settled(located)
@@ -104,11 +115,16 @@ class _Svmlight:
                     if error is not None:
                         raise error
             except TooLongLineError as error:
-                line = self.lines + 1 if error.name == self.name else 1
                 raise DataError(
-                    f"{error.name}:{line}: line longer than {_size(options.longest_line)}; a row must fit in "
+                    f"{self._place(error.lines)}: line longer than {_size(options.longest_line)}; a row must fit in "
                     "that. Check that the file has line ends, and is svmlight text."
                 ) from None
+
+            if chunks.left_out is not None:
+                self.reading.unfinished = self._place(chunks.left_out)
+
+    def _place(self, lines: Lines) -> str:
+        return f"{lines.name}:{1 if lines.begins else self.lines + 1}"
 
     def _parsed(self, chunks: Chunks) -> Iterator[Located]:
         # The first chunk is read here: what it decides must be known before others are parsed.
@@ -117,6 +133,12 @@ class _Svmlight:
         if first is None:
             return
         parsed = self._parse(first)
+        while chunks.may_grow and len(first.text) < self.options.chunk and self._too_early(parsed):
+            chunks.put_back(first)
+            del first  # its text is in the buffer
+            first = chunks.take(buffer)
+            assert first is not None
+            parsed = self._parse(first)
         if self.options.zero_based is None and any(rule == ZERO_INDEX for _, _, rule, _ in parsed.bad):
             self.first_index = 0
             parsed = self._parse(first)
@@ -138,6 +160,12 @@ class _Svmlight:
                 del task
                 yield located
 
+    def _too_early(self, parsed: Parsed) -> bool:
+        """Whether the first lines of a pipe decide nothing yet."""
+        if len(parsed.bad) > self.reading.refusals.allowed:
+            return False
+        return len(parsed.labels) == 0 or self.rule.undecided(parsed.labels)
+
     def _parse(self, chunk: Chunk) -> Parsed:
         return Parsed(
             *_native.parse_svmlight(
@@ -152,7 +180,7 @@ class _Svmlight:
         """The rows of a chunk up to the first that is refused for good, and the error that says so."""
         name, begins, _, parsed = located
         before = 0 if begins else self.lines
-        self.name, self.lines = name, before + parsed.lines_read
+        self.lines = before + parsed.lines_read
         bad = [
             (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}{_way_on(rule)}")
             for line, column, rule, token in parsed.bad
@@ -161,20 +189,26 @@ class _Svmlight:
         try:
             signs = self.rule.signs(parsed.labels)
         except OneLabelError as error:
-            if bad:  # the rest of the chunk is unread: it may have held the other label
-                return block[:0], self.reading.refusals.add(bad[0][1])
+            if self.reading.stopped:  # too early to tell: nothing can be learned
+                return block[:0], None
+            for _, message in bad:
+                error_now = self.reading.refusals.add(message)
+                if error_now is not None:  # the rest of the chunk is unread: it may have held the other label
+                    return block[:0], error_now
             line, column = before + int(parsed.lines[0]), parsed.columns[0]
             return block[:0], DataError(
                 f"{name}:{line}:{column}: the first {_size(self.options.chunk)} have only the label {error}; "
                 f"labels are -1 and +1, 0 and 1, or two numbers that both come early. "
                 f"Otherwise {pass_positive()}."
             )
+        self.reading.classes = self.rule.classes
         block = _with_labels(block, signs)
         if not self.options.labels_optional and not signs.all():
             for row in np.flatnonzero(signs == 0):
                 place = f"{name}:{before + parsed.lines[row]}:{parsed.columns[row]}"
                 bad.append((int(parsed.lines[row]), f"{place}: {self.rule.complaint(float(parsed.labels[row]))}"))
             bad.sort()
+        self.reading.piece = Piece(name, before, parsed.lines)
         if not bad:
             return block, None
         kept = signs != 0 if not self.options.labels_optional else np.ones(len(signs), bool)
@@ -182,8 +216,9 @@ class _Svmlight:
             error_now = self.reading.refusals.add(message)
             if error_now is not None:
                 kept &= parsed.lines < line
-                return block.take(np.flatnonzero(kept)), error_now
-        return block.take(np.flatnonzero(kept)), None
+                break
+        self.reading.piece = Piece(name, before, parsed.lines[kept])
+        return block.take(np.flatnonzero(kept)), error_now
 
 
 def _way_on(rule: int) -> str:
