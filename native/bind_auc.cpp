@@ -121,7 +121,7 @@ nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances)
     std::vector<double> pos, neg;
     {
         nb::gil_scoped_release released;
-        const ClassPoints points(given.labels, given.scores, given.importances, given.n);
+        const ClassPoints points(given.labels, given.scores, given.importances, given.n, true);
         sweep(points.pos, points.neg, [&](double p, double q, double, double) {
             pos.push_back(p);
             neg.push_back(q);

@@ -35,7 +35,7 @@ inline Placed place(const std::vector<Point>& pos, const std::vector<Point>& neg
     });
     Placed out;
     const double whole_pos = all_pos.total(), whole_neg = all_neg.total();
-    out.auc = wins.total() / (whole_pos * whole_neg);
+    out.auc = std::min(1.0, wins.total() / (whole_pos * whole_neg));  // rounding must not make more of it than all pairs
     Sum spread_pos, spread_neg;  // a second sweep: a difference of squares would lose what is small
     sweep(pos, neg, [&](double p, double q, double pos_below, double neg_below) {
         const double at_pos = (neg_below + q / 2) / whole_neg - out.auc;
@@ -54,26 +54,31 @@ inline double moderate(double weight) {
     return std::abs(power) < 200 ? 1.0 : std::ldexp(1.0, std::max(-1000, std::min(1000, -power)));
 }
 
-// The rows of each class that count, ascending; their weights moderate, both classes' by one factor.
+// The rows of each class that count, ascending; their weights moderate. An AUC is a mean over pairs, so each class may have a
+// factor of its own; where weights of both are added up (`together`), both have the same.
 struct ClassPoints {
     std::vector<Point> pos, neg;
 
     template <class Score>
-    ClassPoints(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n) {
+    ClassPoints(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n,
+                bool together = false) {
         for (std::size_t i = 0; i < n; ++i) {
             const double weight = importances ? importances[i] : 1.0;
             if (weight > 0) (labels[i] > 0 ? pos : neg).push_back({static_cast<double>(scores[i]), weight});
         }
-        double largest = 0;
+        double largest[2] = {0, 0};
         std::vector<Point> scratch;
-        for (std::vector<Point>* points : {&pos, &neg}) {
-            radix_sort(*points, scratch, [](const Point& p) { return key_of(p.score); });
-            for (const Point& p : *points) largest = std::max(largest, p.weight);
+        for (const int c : {0, 1}) {
+            std::vector<Point>& points = c ? pos : neg;
+            radix_sort(points, scratch, [](const Point& p) { return key_of(p.score); });
+            for (const Point& p : points) largest[c] = std::max(largest[c], p.weight);
         }
-        const double scale = largest > 0 ? moderate(largest) : 1.0;
-        if (scale == 1.0) return;
-        for (std::vector<Point>* points : {&pos, &neg})
-            for (Point& p : *points) p.weight *= scale;
+        if (together) largest[0] = largest[1] = std::max(largest[0], largest[1]);
+        for (const int c : {0, 1}) {
+            const double scale = largest[c] > 0 ? moderate(largest[c]) : 1.0;
+            if (scale == 1.0) continue;
+            for (Point& p : c ? pos : neg) p.weight *= scale;
+        }
     }
 };
 
@@ -87,14 +92,18 @@ void placements(const std::int8_t* labels, const Score* scores, const double* im
     std::vector<Row> rows(n), scratch;
     for (std::size_t i = 0; i < n; ++i) rows[i] = {key_of(static_cast<double>(scores[i])), i};
     radix_sort(rows, scratch, [](const Row& r) { return r.key; });
-    double largest = 0;
-    for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, importances ? importances[i] : 1.0);
-    const double scale = moderate(largest);
+    double largest[2] = {0, 0};
+    for (std::size_t i = 0; i < n; ++i) {
+        double& most = largest[labels[i] > 0];
+        most = std::max(most, importances ? importances[i] : 1.0);
+    }
+    const double scale[2] = {moderate(largest[0]), moderate(largest[1])};
     Sum below[2];  // of the negatives, of the positives
     for (std::size_t start = 0, end = 0; start < n; start = end) {
         Sum here[2];
         for (; end < n && rows[end].key == rows[start].key; ++end)
-            here[labels[rows[end].row] > 0].add(importances ? importances[rows[end].row] * scale : 1.0);
+            here[labels[rows[end].row] > 0].add(importances ? importances[rows[end].row] * scale[labels[rows[end].row] > 0]
+                                                            : 1.0);
         for (std::size_t i = start; i < end; ++i) {
             const int other = labels[rows[i].row] <= 0;
             out[rows[i].row] = below[other].total() + here[other].total() / 2;

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from rarestream.errors import DataError
-from rarestream.metrics import auc
+from rarestream.metrics import auc, auc_interval
 
 GOLDEN = json.loads((Path(__file__).parent / "auc_cases.json").read_text())
 
@@ -182,3 +182,11 @@ def test_whole_numbers_are_scores_too(rows):
 def test_rows_that_break_a_rule_are_refused_with_a_way_on(labels, scores, importances, message):
     with pytest.raises(DataError, match=f"auc: .*{message}"):
         auc(labels, scores, importances)
+
+
+@pytest.mark.parametrize("weights", [(1e300, 1e-300), (1e-300, 1e300), (5e-324, 1e308), (1e-20, 5e-324)])
+def test_each_class_may_have_importances_of_any_size(weights):
+    labels, scores = [1, 1, 1, -1, -1], [0.5, 2.0, 3.0, 1.0, 0.0]
+    importances = np.where(np.array(labels) > 0, *weights)
+    for found in (auc(labels, scores, importances), float(auc_interval(labels, scores, importances))):
+        assert math.isclose(found, auc(labels, scores), rel_tol=1e-14)

@@ -79,7 +79,7 @@ def auc_difference(
 
 def _spread(values: NDArray[np.float64], rows: Rows, positive: bool) -> float:
     mine = (rows.labels > 0) == positive
-    weights = None if rows.importances is None else rows.importances[mine]
+    weights = None if rows.importances is None else rows.importances[mine] / rows.importances[mine].max()
     mean = np.average(values[mine], weights=weights)
     return float(np.average((values[mine] - mean) ** 2, weights=weights))
 

@@ -9,6 +9,7 @@ from rarestream.errors import advice
 
 ENOUGH = 16.0  # runs to expect before saying anything
 SUSPICIOUS = 5.0  # times fewer than expected
+SELDOM = 16  # rows after which single ones are judged
 
 
 class SortedCheck:
@@ -53,21 +54,21 @@ class SortedCheck:
         `positives`: how many there are among them, if that is known.
         """
         rows = len(labels)
-        if rows == 1:  # a fifth of what it costs as a block
-            last = first = int(labels[0])
-            positives = int(first > 0)
-            changes = 0
-        elif rows:
-            first, last = int(labels[0]), int(labels[-1])
-            positives = int(np.count_nonzero(labels > 0)) if positives is None else positives
-            changes = int(np.count_nonzero(labels[1:] != labels[:-1]))
-        else:
+        if not rows:
             return None
+        if positives is None:
+            positives = int(np.count_nonzero(labels > 0))
+        if rows == 1:  # a fifth of what it costs as a block
+            first = last = 1 if positives else -1
+            changes = 0
+        else:
+            first, last = int(labels[0]), int(labels[-1])
+            changes = int(np.count_nonzero(labels[1:] != labels[:-1]))
         self.positives += positives
         self.negatives += rows - positives
         self.runs += changes + (first != self._last)
         self._last = last
-        if self._warned or not self.suspicious:
+        if self._warned or (rows == 1 and (self.positives + self.negatives) % SELDOM) or not self.suspicious:
             return None
         self._warned = True
         return self.message

@@ -11,7 +11,7 @@ from rarestream import _native
 from rarestream.blocks import numeric
 from rarestream.errors import DataError, advice
 
-MODERATE = 1e100  # importances between this and its inverse have sums of products and of squares in float64
+MODERATE = 1e100  # importances in a stream lie between this and its inverse: native/bind_auc.cpp
 
 
 class Rows(NamedTuple):
@@ -45,19 +45,7 @@ def surveyed(where: str, labels: ArrayLike, scores: ArrayLike, importances: Arra
         refuse(where, fault, row, labels, rows)
     if not (n_pos and n_neg):
         one_class(where, n_pos, n_neg)
-    return rows if rows.importances is None else rows._replace(importances=_moderate(rows.labels, rows.importances))
-
-
-def _moderate(labels: NDArray[np.int8], importances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Importances whose products and squares neither vanish nor overflow. An AUC is a mean over pairs, so those of a
-    class may all be multiplied by the same number; by a power of two, which changes no digit."""
-    counted = importances[importances > 0]
-    if counted.max() < MODERATE and counted.min() > 1 / MODERATE:
-        return importances
-    scaled = importances.copy()
-    for mine in (labels > 0, labels <= 0):
-        scaled[mine] = np.ldexp(importances[mine], -np.frexp(importances[mine].max())[1])
-    return scaled
+    return rows
 
 
 def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
