@@ -122,10 +122,10 @@ public:
 
     template <class Real>
     std::int64_t learn(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
-                       In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width,
+                       In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own,
                        In<std::int8_t> labels, std::optional<In<double>> importances, int scale,
                        InOut<double> scores) const {
-        Rows rows = borrow(indptr, indices, values);
+        Rows rows = borrow(indptr, indices, values, own);
         const std::size_t n = static_cast<std::size_t>(rows.size);
         if (labels.size() != n || scores.size() != n || (importances && importances->size() != n))
             throw std::invalid_argument("learn: labels, importances and scores go one to a row");
@@ -135,26 +135,34 @@ public:
         const Scale how = scale_of(scale, largest, table.shape(0));
         const Borrowed<Real> lent(table, tally, largest, more);
         const auto& kernel = kernels(lent.state);
+        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
-        const RowMemory<Real> memory(rows);
-        return kernel.learn(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch);
+        RowMemory<Real> memory;
+        return in_safety(rows, nonzeros, table.shape(0), own, [&](const Rows& some, std::int64_t first) {
+            return kernel.learn(settings_.data(), lent.state, some, how, scores.data() + first, memory.scratch(some));
+        });
     }
 
-    // Returns the first row whose score is not a finite number, -1 if all are.
+    // Returns the first row that has no score, -1 if all have.
     template <class Real>
     std::int64_t score(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
-               In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, int scale,
+               In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
                InOut<double> scores) const {
-        const Rows rows = borrow(indptr, indices, values);
+        const Rows rows = borrow(indptr, indices, values, own);
         if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
         check_width(width, table.shape(0));
         const Scale how = scale_of(scale, largest, table.shape(0));
         const Borrowed<Real> lent(table, tally, largest, more);
         const auto& kernel = kernels(lent.state);
+        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
-        const RowMemory<Real> memory(rows);
-        kernel.score(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch);
-        return first_not_finite(scores.data(), rows.size);
+        RowMemory<Real> memory;
+        const auto score_some = [&](const Rows& some, std::int64_t first) {
+            kernel.score(settings_.data(), lent.state, some, how, scores.data() + first, memory.scratch(some));
+            return some.size;
+        };
+        const std::int64_t scored = in_safety(rows, nonzeros, table.shape(0), own, score_some);
+        return first_without_score(scores.data(), scored, rows.size);
     }
 
     // Of the coordinates first, first + 1, ... whose part of the table this is.
@@ -240,17 +248,22 @@ Scorers<Real> scorers() {
 
 template <class Real>
 std::int64_t score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
-                   In<float> values, std::int64_t width, int scale, InOut<double> scores) {
-    const Rows rows = borrow(indptr, indices, values);
+                   In<float> values, std::int64_t width, bool own, int scale, InOut<double> scores) {
+    const Rows rows = borrow(indptr, indices, values, own);
     if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
     check_width(width, weights.size());
     const Scale how = scale_of(scale, largest, weights.size());
     const float* most = largest ? largest->data() : nullptr;
     const std::int64_t size = static_cast<std::int64_t>(weights.size());
+    const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
     nb::gil_scoped_release released;
-    const RowMemory<Real> memory(rows);
-    scorers<Real>().score(weights.data(), size, most, rows, how, scores.data(), memory.scratch);
-    return first_not_finite(scores.data(), rows.size);
+    RowMemory<Real> memory;
+    const auto score_some = [&](const Rows& some, std::int64_t first) {
+        scorers<Real>().score(weights.data(), size, most, some, how, scores.data() + first, memory.scratch(some));
+        return some.size;
+    };
+    const std::int64_t scored = in_safety(rows, nonzeros, weights.size(), own, score_some);
+    return first_without_score(scores.data(), scored, rows.size);
 }
 
 template <class Real>
@@ -264,20 +277,32 @@ nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> ranked_weights(In<Real> weight
 }
 
 // scores: a row to each size.
+// Returns the first row that has no scores, -1 if all have.
 template <class Real>
-void path_scores(In<Real> weights, In<std::uint16_t> classes, MaybeLargest largest, In<std::int64_t> indptr,
-                 In<std::int32_t> indices, In<float> values, std::int64_t width, int scale,
+std::int64_t path_scores(In<Real> weights, In<std::uint16_t> classes, MaybeLargest largest, In<std::int64_t> indptr,
+                 In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
                  nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores) {
-    const Rows rows = borrow(indptr, indices, values);
+    const Rows rows = borrow(indptr, indices, values, own);
     if (scores.shape(1) != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("path: one to a row");
     if (classes.size() != weights.size()) throw std::invalid_argument("path: a class to each weight");
     check_width(width, weights.size());
     const Scale how = scale_of(scale, largest, weights.size());
     const float* most = largest ? largest->data() : nullptr;
     const std::int64_t d = static_cast<std::int64_t>(weights.size()), sizes = static_cast<std::int64_t>(scores.shape(0));
+    const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
     nb::gil_scoped_release released;
-    const RowMemory<Real> memory(rows);
-    scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, rows, how, scores.data(), memory.scratch);
+    RowMemory<Real> memory;
+    std::vector<double> some_scores;
+    const std::int64_t scored = in_safety(rows, nonzeros, weights.size(), own, [&](const Rows& some, std::int64_t first) {
+        const bool all = some.size == rows.size;
+        if (!all) some_scores.resize(static_cast<std::size_t>(sizes * some.size));
+        double* const out = all ? scores.data() : some_scores.data();
+        scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, some, how, out, memory.scratch(some));
+        for (std::int64_t s = 0; s < sizes && !all; ++s)
+            std::copy_n(out + s * some.size, some.size, scores.data() + s * rows.size + first);
+        return some.size;
+    });
+    return scored < rows.size ? scored : -1;
 }
 
 }  // namespace
@@ -292,12 +317,12 @@ void bind_learners(nb::module_& m) {
         .def("begin_scoring", &Gate::begin_scoring)
         .def("end_scoring", &Gate::end_scoring);
     const auto learn_args = [](auto& kernel, auto method) {
-        kernel.def("learn", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(),
-                   exact(), exact(), exact().none(), exact(), exact());
+        kernel.def("learn", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(), exact(), exact(),
+                   exact(), exact().none(), exact(), exact());
     };
     const auto score_args = [](auto& kernel, auto method) {
-        kernel.def("score", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(),
-                   exact(), exact(), exact());
+        kernel.def("score", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(), exact(), exact(),
+                   exact(), exact());
     };
     auto kernel = nb::class_<Kernel>(m, "Kernel").def(nb::init<const std::string&, std::vector<double>>(), exact(), exact());
     learn_args(kernel, &Kernel::learn<float>);
@@ -311,18 +336,18 @@ void bind_learners(nb::module_& m) {
     weights_args(kernel, &Kernel::weights<double>);
     m.def("touched", &touched<float>, exact());
     m.def("touched", &touched<double>, exact());
-    m.def("score_weights", &score_weights<float>, exact(), exact().none(), exact(), exact(), exact(),
+    m.def("score_weights", &score_weights<float>, exact(), exact().none(), exact(), exact(), exact(), exact(),
           exact(), exact(), exact());
-    m.def("score_weights", &score_weights<double>, exact(), exact().none(), exact(), exact(), exact(),
+    m.def("score_weights", &score_weights<double>, exact(), exact().none(), exact(), exact(), exact(), exact(),
           exact(), exact(), exact());
     m.def("ladder", &ladder<float>, exact(), exact());
     m.def("ladder", &ladder<double>, exact(), exact());
     m.def("ranked", &ranked_weights<float>, exact());
     m.def("ranked", &ranked_weights<double>, exact());
     m.def("score_path", &path_scores<float>, exact(), exact(), exact().none(), exact(), exact(), exact(),
-          exact(), exact(), exact());
+          exact(), exact(), exact(), exact());
     m.def("score_path", &path_scores<double>, exact(), exact(), exact().none(), exact(), exact(), exact(),
-          exact(), exact(), exact());
+          exact(), exact(), exact(), exact());
 }
 
 }  // namespace rarestream

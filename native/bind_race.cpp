@@ -83,11 +83,11 @@ public:
 
     std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
                        nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, MaybeLargest largest,
-                       In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width,
+                       In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own,
                        In<std::int8_t> labels, std::optional<In<double>> importances, int scale,
                        nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores,
                        const std::string& isa) const {
-        Rows rows = borrow(indptr, indices, values);
+        Rows rows = borrow(indptr, indices, values, own);
         const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(set_.lanes);
         if (labels.size() != n || (importances && importances->size() != n) || scores.shape(0) != n ||
             scores.shape(1) != lanes || table.shape(1) != 2 * lanes || counts.size() != 2 ||
@@ -100,16 +100,21 @@ public:
         const RaceState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
                               counts.data(), means.data()};
         const RaceLearn kernel = kernels_of(isa).learn;
+        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
-        const RowMemory<float> memory(rows);
-        std::vector<float> leans(set_.any_proximal ? memory.longest * lanes : 0);
-        return kernel(set_, state, rows, how, scores.data(), memory.scratch, leans.data());
+        RowMemory<float> memory;
+        std::vector<float> leans;
+        return in_safety(rows, nonzeros, table.shape(0), own, [&](const Rows& some, std::int64_t first) {
+            const Scratch<float> scratch = memory.scratch(some);
+            leans.resize(set_.any_proximal ? memory.longest * lanes : 0);
+            return kernel(set_, state, some, how, scores.data() + first * set_.lanes, scratch, leans.data());
+        });
     }
 
     std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, MaybeLargest largest, int lane,
-               In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, int scale,
+               In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
                InOut<double> scores) const {
-        const Rows rows = borrow(indptr, indices, values);
+        Rows rows = borrow(indptr, indices, values, own);
         if (scores.size() != static_cast<std::size_t>(rows.size) ||
             table.shape(1) != 2 * static_cast<std::size_t>(set_.lanes) || lane < 0 || lane >= set_.lanes)
             throw std::invalid_argument("race: arrays do not belong together");
@@ -118,10 +123,15 @@ public:
         const RaceState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
                               nullptr, nullptr};
         const RaceScore kernel = kernels_of("").score;
+        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
-        const RowMemory<float> memory(rows);
-        kernel(set_, state, lane, rows, how, scores.data(), memory.scratch);
-        return first_not_finite(scores.data(), rows.size);
+        RowMemory<float> memory;
+        const auto score_some = [&](const Rows& some, std::int64_t first) {
+            kernel(set_, state, lane, some, how, scores.data() + first, memory.scratch(some));
+            return some.size;
+        };
+        const std::int64_t scored = in_safety(rows, nonzeros, table.shape(0), own, score_some);
+        return first_without_score(scores.data(), scored, rows.size);
     }
 };
 
@@ -132,9 +142,9 @@ void bind_race(nb::module_& m) {
         .def(nb::init<const std::vector<Setting>&>(), exact())
         .def_prop_ro("lanes", &RaceKernel::lanes)
         .def("learn", &RaceKernel::learn, exact(), exact(), exact(), exact().none(), exact(), exact(), exact(),
-             exact(), exact(), exact().none(), exact(), exact(), exact() = "")
+             exact(), exact(), exact(), exact().none(), exact(), exact(), exact() = "")
         .def("score", &RaceKernel::score, exact(), exact().none(), exact(), exact(), exact(), exact(),
-             exact(), exact(), exact());
+             exact(), exact(), exact(), exact());
 }
 
 }  // namespace rarestream

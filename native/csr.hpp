@@ -23,11 +23,8 @@ struct Survey {
     bool canonical = true;               // ascending and unique everywhere
 };
 
-// Row pointers copied to where nobody else can change them, and checked there.
-template <class Pointer>
-Survey copy_pointers(const Pointer* from, std::int64_t rows, std::int64_t nonzeros, std::int64_t* indptr) {
+inline Survey check_pointers(const std::int64_t* indptr, std::int64_t rows, std::int64_t nonzeros) {
     Survey found;
-    std::copy(from, from + rows + 1, indptr);
     bool sound = indptr[0] == 0 && indptr[rows] == nonzeros;
     if (!sound) found.fault = Fault::pointers;
     for (std::int64_t i = 0; sound && i < rows; ++i) {
@@ -37,6 +34,12 @@ Survey copy_pointers(const Pointer* from, std::int64_t rows, std::int64_t nonzer
         sound = false;
     }
     return found;
+}
+
+// Row pointers copied to where nobody else can change them, and checked there.
+inline Survey copy_pointers(const std::int64_t* from, std::int64_t rows, std::int64_t nonzeros, std::int64_t* indptr) {
+    std::copy(from, from + rows + 1, indptr);
+    return check_pointers(indptr, rows, nonzeros);
 }
 
 // One pass over the rows: copies them, each entry read once, and says of the copy whether it is sound and canonical, and how
@@ -51,7 +54,7 @@ Survey copy_rows(const std::int64_t* indptr, std::int64_t rows, const Index* ind
     Survey found;
     // Without branches and in whole numbers, so that the compiler does several entries at a time.
     std::int32_t largest = -1, odd = 0, before = -1;
-    std::int64_t falls = 0;
+    std::int64_t falls = 0, allowed = 0, row = 1;
     std::int32_t some_indices[RUN];
     float some_values[RUN];
     for (std::int64_t start = 0; start < nonzeros; start += RUN) {
@@ -78,13 +81,18 @@ Survey copy_rows(const std::int64_t* indptr, std::int64_t rows, const Index* ind
         for (std::int32_t p = 0; p < run; ++p) most = at[p] > most ? at[p] : most;
         for (std::int32_t p = 1; p < run; ++p) fell += at[p] <= at[p - 1];
         fell += at[0] <= before;
+        // Only the first entry of a row need not exceed the one before it.
+        for (; row < rows && indptr[row] < stop; ++row) {
+            const std::int64_t p = indptr[row] - start;  // may have changed, if nobody has copied the pointers
+            if (indptr[row] > indptr[row - 1] && p >= 0 && p < run) allowed += at[p] <= (p > 0 ? at[p - 1] : before);
+        }
         before = at[run - 1];
         largest = most > largest ? most : largest;
         falls += fell;
     }
     if (odd || largest == INT32_MAX) {
         for (std::int64_t i = 0; i < rows; ++i) {
-            for (std::int64_t p = indptr[i]; p < indptr[i + 1]; ++p) {
+            for (std::int64_t p = std::max<std::int64_t>(0, indptr[i]); p < std::min(indptr[i + 1], nonzeros); ++p) {
                 const std::int64_t j = static_cast<std::int64_t>(indices[p]);
                 const bool bad_index = j < 0 || j >= INT32_MAX;
                 if (!bad_index && std::fabs(static_cast<float>(values[p])) <= LARGEST) continue;
@@ -96,13 +104,6 @@ Survey copy_rows(const std::int64_t* indptr, std::int64_t rows, const Index* ind
         }
         found.fault = Fault::changed;  // the caller's arrays are sound now, and were not a moment ago
         return found;
-    }
-    // Ascending within a row: few entries do not exceed the one before, one for each row that starts.
-    std::int64_t allowed = 0;
-    for (std::int64_t i = 1; i < rows; ++i) {
-        const std::int64_t p = indptr[i];
-        if (p == indptr[i - 1] || p == nonzeros) continue;
-        allowed += to_indices ? to_indices[p] <= to_indices[p - 1] : indices[p] <= indices[p - 1];
     }
     found.canonical = falls == allowed;
     found.width = static_cast<std::int64_t>(largest) + 1;

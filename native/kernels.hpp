@@ -15,6 +15,7 @@ struct Rows {  // borrowed from a Block: sorted, unique, finite
     const std::int8_t* labels;  // null when only scoring
     const double* importances;  // null: 1 each
     std::int64_t size;
+    std::int64_t ahead;  // indices of further rows that stand behind those of these: to be looked at, not to be used
 };
 
 // A coordinate's two numbers stand side by side: one cache line access brings both. n is the root of v.

@@ -23,7 +23,7 @@ class Ahead {
 public:
     RARESTREAM_INLINE Ahead(const void* table, std::int64_t bytes, std::int64_t size, const Rows& rows)
         : table_(static_cast<const char*>(table)), bytes_(bytes), last_(nullptr) {
-        const std::int64_t nonzeros = rows.indptr[rows.size];
+        const std::int64_t nonzeros = rows.indptr[rows.size] + rows.ahead;
         if (size * bytes > FROM_BYTES && nonzeros >= DISTANCE + LANES) last_ = rows.indices + nonzeros - DISTANCE - LANES;
     }
 

@@ -76,7 +76,7 @@ inline void normalise(Row<Real>& row, const Scratch<Real>& scratch) {
     double squares = 0;
     for (std::int64_t p = 0; p < row.k; ++p) squares += value(p) * value(p);
     const double norm = std::sqrt(squares);
-    for (std::int64_t p = 0; p < row.k; ++p) scratch.ready[p] = norm > 0 ? static_cast<Real>(value(p) / norm) : Real(0);
+    for (std::int64_t p = 0; p < row.k; ++p) scratch.ready[p] = norm == 0 ? Real(0) : static_cast<Real>(value(p) / norm);
     for (std::int64_t p = row.k; p % LANES; ++p) scratch.ready[p] = 0;
     row.ready = scratch.ready;
 }

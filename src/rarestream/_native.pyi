@@ -10,6 +10,15 @@ from numpy.typing import NDArray
 def own_rows(
     indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], share: bool
 ) -> tuple[int, int, int, int, Any, Any, Any]: ...
+def own_rows_in(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    to_indptr: NDArray[np.int64],
+    to_indices: NDArray[np.int32],
+    to_values: NDArray[np.float32],
+    /,
+) -> tuple[int, int, int, int, int]: ...
 
 # learners
 def isa() -> str: ...
@@ -34,6 +43,7 @@ class Kernel:
         indices: NDArray[Any],
         values: NDArray[Any],
         width: int,
+        own: bool,
         labels: NDArray[Any],
         importances: NDArray[Any] | None,
         scale: int,
@@ -50,6 +60,7 @@ class Kernel:
         indices: NDArray[Any],
         values: NDArray[Any],
         width: int,
+        own: bool,
         scale: int,
         scores: NDArray[Any],
         /,
@@ -66,6 +77,7 @@ def score_weights(
     indices: NDArray[Any],
     values: NDArray[Any],
     width: int,
+    own: bool,
     scale: int,
     scores: NDArray[Any],
     /,
@@ -80,10 +92,11 @@ def score_path(
     indices: NDArray[Any],
     values: NDArray[Any],
     width: int,
+    own: bool,
     scale: int,
     scores: NDArray[np.float64],
     /,
-) -> None: ...
+) -> int: ...
 
 # metrics
 def narrow_labels(labels: NDArray[Any]) -> NDArray[np.int8]: ...
@@ -147,6 +160,7 @@ class RaceKernel:
         indices: NDArray[Any],
         values: NDArray[Any],
         width: int,
+        own: bool,
         labels: NDArray[Any] | None,
         importances: NDArray[Any] | None,
         scale: int,
@@ -163,6 +177,7 @@ class RaceKernel:
         indices: NDArray[Any],
         values: NDArray[Any],
         width: int,
+        own: bool,
         scale: int,
         scores: NDArray[np.float64],
         /,

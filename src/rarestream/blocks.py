@@ -2,22 +2,22 @@
 
 This is the one place where rows are checked: past a Block, indices ascend and are
 unique within a row, values are finite, labels are -1 or +1, importances are 0 or lie
-between 1e-100 and 1e12. Everything below trusts that and checks nothing again, so what a kernel is
-given must be rows that nobody else can write to: those of an `own` Block.
+between 1e-100 and 1e12. Everything below trusts that and checks nothing again, but for
+rows that somebody else can still write to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
-from rarestream.errors import DataError, RowError
+from rarestream.errors import DataError
 
 Indptr = NDArray[np.int64]
 Indices = NDArray[np.int32]
@@ -31,8 +31,8 @@ INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", 
 NO_TAG = -1  # where only some rows have a tag
 LARGEST_INDEX = 2**31 - 2  # an index is an int32, and the width of a block must be one too
 SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-100, 1e12  # of rows that count; native/csr.hpp
+FEW = 4096  # non-zeros up to which NumPy makes the copies: quicker than the core, which has memory of its own for them
 SHARED_FROM = 16 << 20  # bytes of rows from which on a copy costs fresh memory, and more than looking at them
-PIECE = 1 << 20  # non-zeros
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +41,8 @@ class Block:
 
     `Block.of` takes a SciPy matrix, an array or the three CSR arrays, checks and canonicalises. It copies the rows, so
     that what its caller does to those arrays afterwards changes nothing; but for more than 16 MB of them, which stay
-    where they are. `Block(...)` is for readers, and checks nothing. Rows that are not a block's own are copied and
-    checked once more, some thousand at a time, when a model learns or scores them (`pieces`).
+    where they are. `Block(...)` is for readers, and checks nothing. Rows that are not a block's own are looked at once
+    more when a model learns or scores them, so that they cannot lead out of its memory.
     """
 
     indptr: Indptr
@@ -70,7 +70,7 @@ class Block:
             None if labels is None else _labels(labels, n),
             None if importances is None else _importances(importances, n),
             None if tags is None else _tags(tags, n),
-            rows.own,
+            rows[4],
         )
 
     def __len__(self) -> int:
@@ -82,27 +82,23 @@ class Block:
 
     @property
     def sealed(self) -> bool:
-        """Whether a kernel may be given this block: its rows are its own, and still cannot be written to."""
+        """Whether nobody can write to the rows; else a kernel copies and checks each before it uses it."""
         return self.own and not (self.indices.flags.writeable or self.indptr.flags.writeable)
 
-    def pieces(self) -> Iterator[Block]:
-        """This block if it is sealed; else its rows in sealed blocks, copied and checked one after the other.
+    @property
+    def rows(self) -> tuple[Indptr, Indices, Values, int, bool]:
+        """What kernels are given: the arrays, the width, and whether they can be trusted."""
+        return self.indptr, self.indices, self.values, self.width, self.sealed
 
-        RowError says from which row on they break a rule: they have changed since the block was made.
-        """
+    def broken(self) -> str | None:
+        """Which rule rows that are not sealed have come to break since the block was made; None if none."""
         if self.sealed:
-            yield self
-            return
-        start = 0
-        while start < len(self):
-            far = int(np.searchsorted(self.indptr, self.indptr[start] + PIECE, "right")) - 1
-            part = self[start : max(start + 1, far)]
-            try:
-                rows = canonical(part.indptr, part.indices, part.values, share=False)
-            except DataError as error:
-                raise RowError(f"{error} The block's arrays have changed since it was made.", start) from None
-            yield Block(*rows[:4], part.labels, part.importances, part.tags, rows.own)
-            start += len(part)
+            return None
+        try:
+            rows = canonical(self.indptr, self.indices, self.values)
+        except DataError as error:
+            return str(error)
+        return None if rows[3] <= self.width else f"Block: a row has feature index {rows[3] - 1}."
 
     @property
     def nonzeros(self) -> int:
@@ -239,36 +235,48 @@ def _rows(X: Any) -> CanonicalRows:
     return canonical(indptr, indices, values)
 
 
-class CanonicalRows(NamedTuple):
-    """CSR arrays that keep the rules of a Block, and how wide they are."""
-
-    indptr: Indptr
-    indices: Indices
-    values: Values
-    width: int
-    own: bool  # copies; else they are those that were given, in order already
+# CSR arrays that keep the rules of a Block, how wide they are, and whether they are copies; else they are those that
+# were given, in order already. A plain tuple: a named one costs a fiftieth of learning a row.
+CanonicalRows = tuple[Indptr, Indices, Values, int, bool]
 
 
-def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], share: bool = True) -> CanonicalRows:
+def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], copy: bool = True) -> CanonicalRows:
     """CSR arrays checked, sorted within rows, duplicates summed, each in its one dtype.
 
-    Copies; with `share` not of many rows that need no change.
+    Copies of them, but for many rows that need no change; without `copy`, for any such: for rows that are used at once.
     """
     if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != 1 or len(indptr) < 1:
         raise DataError("Block: indptr, indices and values must be one-dimensional, indptr with at least one entry.")
-    if len(indices) != len(values):
-        raise DataError(f"Block: {len(indices)} indices but {len(values)} values; they go in pairs.")
-    if indptr.dtype.kind not in "iu" or (indices.dtype.kind not in "iu" and len(indices)):
+    size = len(indices)
+    if size != len(values):
+        raise DataError(f"Block: {size} indices but {len(values)} values; they go in pairs.")
+    if indptr.dtype.kind not in "iu" or (indices.dtype.kind not in "iu" and size):
         raise DataError(f"Block: indptr and indices must be whole numbers, got {indptr.dtype} and {indices.dtype}.")
-    starts = np.ascontiguousarray(indptr, indptr.dtype if indptr.dtype in (INT32, INT64) else INT64)
+    starts = np.ascontiguousarray(indptr, INT64)
     columns = np.ascontiguousarray(indices, indices.dtype if indices.dtype in (INT32, INT64) else INT64)
     entries = values if values.dtype in (FLOAT32, FLOAT64) else numeric(values, "Block: values")
     entries = np.ascontiguousarray(entries, entries.dtype if entries.dtype in (FLOAT32, FLOAT64) else FLOAT64)
-    share = share and 8 * len(columns) > SHARED_FROM and columns.dtype == INT32 and entries.dtype == FLOAT32
-    fault, row, position, width, *copies = _native.own_rows(starts, columns, entries, share)
+    if copy and size < FEW:
+        own = np.empty(len(starts), INT64), np.empty(size, INT32), np.empty(size, FLOAT32)
+        fault, row, position, width, kept = _native.own_rows_in(starts, columns, entries, *own)
+        for part in own:
+            part.flags.writeable = False
+        if not fault:
+            if kept < size:
+                own = own[0], own[1][:kept], own[2][:kept]
+            return *own, width, True
+    else:
+        share = not copy or (8 * size > SHARED_FROM and columns.dtype == INT32)
+        fault, row, position, width, own_starts, own_columns, own_entries = _native.own_rows(
+            starts, columns, entries, share
+        )
+        if not fault:
+            if own_starts is not None:
+                return own_starts, own_columns, own_entries, width, True
+            return starts, columns.astype(INT32, copy=False), entries.astype(FLOAT32, copy=False), width, False
     if fault == 1:
         raise DataError(
-            f"Block: indptr must start at 0, never fall and end at the number of entries ({len(columns)}); "
+            f"Block: indptr must start at 0, never fall and end at the number of entries ({size}); "
             f"it breaks at row {row}."
         )
     if fault == 2:
@@ -283,12 +291,7 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
         )
     if fault == 4:
         raise DataError("Block: the arrays are being changed by another thread. Wait for it, or pass a copy.")
-    if fault == 5:
-        raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
-    own_starts, own_columns, own_entries = copies
-    if own_starts is None:
-        return CanonicalRows(np.ascontiguousarray(starts, INT64), columns, entries, width, False)
-    return CanonicalRows(own_starts, own_columns, own_entries, width, True)
+    raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
 
 
 def numeric(given: ArrayLike, what: str) -> NDArray[Any]:

@@ -26,15 +26,13 @@ from rarestream.blocks import (
 )
 from rarestream.errors import DataError, ModelBusyError, ModelFileError, RowError, SortedRowsWarning, advice, plain
 from rarestream.learners import TALLY, Learner, State, Weights, make_learner
-from rarestream.learners.base import padded, placed, zeros
+from rarestream.learners.base import SPARE, padded, placed, zeros
 from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.metrics.rows import Rows
 
 SCALES = ("none", "unit", "max")  # in the order of native/kernels.hpp
 DTYPES = ("float32", "float64")
 KINDS = ("resumable", "scoring")
-
-SPARE = 1  # slots that no row touches: features without weight are scored as the last one
 
 Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # of a model file: its header and arrays
 
@@ -121,23 +119,18 @@ class Model:
         if block.labels is None:
             raise DataError("Model.learn: the block has no labels. Use score() for unlabelled rows.")
         scores = np.empty(len(block))
-        learned = 0
         self._begin_learning()
         try:
             if again:
                 self._turn(None)
-            for piece in block.pieces():
-                done = self._learn(piece, scores[learned : learned + len(piece)], again)
-                learned += done
-                if done < len(piece):
-                    break
+            learned = self._learn(block, scores, again)
         finally:
             self._gate.end_learning()
         if self._doubt is not None:
             doubt, self._doubt = self._doubt, None
             warnings.warn(doubt, SortedRowsWarning, stacklevel=2)
         if learned < len(block):
-            raise RowError(self._overflow(learned), learned)
+            raise RowError("Model.learn", learned, _changed(block) or self._overflow(learned))
         return scores
 
     def settle(self) -> None:
@@ -157,21 +150,15 @@ class Model:
         """The rows' scores: larger means more likely positive. Changes nothing."""
         _check("Model.score", block)
         scores = np.empty(len(block))
-        done = 0
         self._begin_scoring()
         try:
-            for piece in block.pieces():
-                wrong = self._score(piece, scores[done : done + len(piece)])
-                if wrong >= 0:
-                    row = done + wrong
-                    raise RowError(
-                        f"Model.score: row {row} of the block has values so large that its score is {scores[row]} with "
-                        f"scale={self.scale!r}. Scale the values down.",
-                        row,
-                    )
-                done += len(piece)
+            wrong = self._score(block, scores)
         finally:
             self._gate.end_scoring()
+        if wrong >= 0:
+            scale = advice(f"scale={self.scale!r}", f"--scale {self.scale}")
+            says = f"has values so large that its score is {scores[wrong]} with {scale}. Scale the values down."
+            raise RowError("Model.score", wrong, _changed(block) or says)
         return scores
 
     def score_one(self, indices: ArrayLike, values: ArrayLike) -> float:
@@ -456,18 +443,18 @@ class Model:
     def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
         """Learns rows, up to one that cannot be learned, taking stock where the learner wants to; returns how many."""
         learned, rest = 0, block
-        while True:
-            stop = self.learner.pause(self._resumable(), rest)
-            part = rest if stop is None else rest[:stop]
-            done = self._learn_part(part, scores[learned : learned + len(part)], again)
+        while (stop := self.learner.pause(self._resumable(), rest)) is not None:
+            done = self._learn_part(rest[:stop], scores[:stop], again)
             learned += done
-            if stop is None or done < stop:
+            if done < stop:
                 break
-            rest = rest[stop:]
+            rest, scores = rest[stop:], scores[stop:]
             self._turn(rest)
-        whole = learned == len(block)
-        width = block.width if whole else int(block[:learned].indices.max(initial=-1)) + 1
-        self._n_features = max(self._n_features, width)
+        else:
+            learned += self._learn_part(rest, scores, again)
+        width = block.width if learned == len(block) else int(block[:learned].indices.max(initial=-1)) + 1
+        if width > self._n_features:
+            self._n_features = width
         return learned
 
     def _score(self, block: Block, scores: NDArray[np.float64]) -> int:
@@ -475,8 +462,7 @@ class Model:
         state = self._state
         block = block.within(state.slots)
         if isinstance(state, Weights):
-            rows = (block.indptr, block.indices, block.values, block.width)
-            return _native.score_weights(state.weight, state.largest, *rows, self._scale, scores)
+            return _native.score_weights(state.weight, state.largest, *block.rows, self._scale, scores)
         return self._kernel.score(state, block, self._scale, scores)
 
     def _learn_part(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
@@ -487,14 +473,18 @@ class Model:
         self._state = state = self.learner.ready(self._resumable(), block)
         learned = self._kernel.learn(state, block, self._scale, scores)
         self._coef = None
-        done = block if learned == len(block) else block[:learned]
+        done = block
+        if learned < len(block):
+            done, scores = block[:learned], scores[:learned]
         assert done.labels is not None
         positives = done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
         self.rows += learned
         self.positives += positives
         if not again:
-            self.progress.count(Rows(done.labels, scores[:learned], done.importances))
-            self._doubt = self.order.add(done.labels, positives) or self._doubt
+            self.progress.count(Rows(done.labels, scores, done.importances))
+            doubt = self.order.add(done.labels, positives)
+            if doubt is not None:
+                self._doubt = doubt
         return learned
 
     def _turn(self, rest: Block | None) -> None:
@@ -545,20 +535,16 @@ class Model:
         return slots * sum(self.learner.layout.columns.values()) * np.dtype(self.dtype).itemsize
 
     def _overflow(self, row: int) -> str:
-        """Why row `row` of a block could not be learned, and the way on."""
-        told = f"The {row} rows before it were learned, it was not." if row else "Nothing was learned."
+        """Why a row could not be learned, and the way on. On the command line nothing is saved."""
+        before = f"The {row} rows before it were learned, it was not." if row else "Nothing was learned."
+        told = advice(f" {before}", "")
         if self.scale == "none":
-            scale, way_on = (
-                advice("scale='none'", "--scale none"),
-                advice("scale='unit' or 'max'", "--scale unit or max"),
-            )
-            return (
-                f"Model.learn: row {row} of the block has values so large that its step overflows {self.dtype} with "
-                f"{scale}. {told} Use {way_on}."
-            )
+            scale = advice("scale='none'", "--scale none")
+            way_on = advice("scale='unit' or 'max'", "--scale unit or max")
+            return f"has values so large that its step overflows {self.dtype} with {scale}.{told} Use {way_on}."
         return (
-            f"Model.learn: at row {row} of the block the weights of {self.learner!r} have grown beyond {self.dtype}: "
-            f"its steps are too long for these rows. {told} Use a smaller learning rate or more regularisation."
+            f"cannot be learned: the weights of {self.learner!r} have grown beyond {self.dtype}, its steps are too "
+            f"long for these rows.{told} Use a smaller learning rate or more regularisation."
         )
 
     def _begin_learning(self) -> None:
@@ -583,6 +569,12 @@ class Model:
             yield
         finally:
             self._gate.end_scoring()
+
+
+def _changed(block: Block) -> str | None:
+    """What to say of a row that breaks a rule by now."""
+    broken = block.broken()
+    return broken and f"or one after it breaks a rule: its arrays have changed since it was made. {broken}"
 
 
 def _check(where: str, block: Block) -> None:
@@ -621,11 +613,11 @@ def _largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room:
 
 
 def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:
-    columns, entries = np.asarray(indices), numeric(values, "Model: values")
+    columns, entries = np.asarray(indices), values if type(values) is np.ndarray else numeric(values, "Model: values")
     starts = np.array([0, len(columns)], np.int64)
-    rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries)
+    rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries, copy=False)
     if label is None:
-        return Block(*rows[:4], own=rows.own)
+        return Block(*rows[:4], own=rows[4])
     if label not in (-1, 0, 1):
         raise DataError(f"Model.learn_one: labels are -1 and +1, or 0 and 1, got {label!r}.")
     weight = None
@@ -633,7 +625,9 @@ def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, import
         if not (importance == 0 or SMALLEST_IMPORTANCE <= importance <= LARGEST_IMPORTANCE):
             raise DataError(f"Model.learn_one: the row {importance_rule(importance)}")
         weight = np.array([importance], np.float64)
-    return Block(*rows[:4], np.array([1 if label == 1 else -1], np.int8), weight, own=rows.own)
+    starts, columns, entries, width, own = rows
+    sign = np.array([1 if label == 1 else -1], np.int8)
+    return Block(starts, columns, entries, width, sign, weight, None, own)
 
 
 def _count(value: Any) -> int:

@@ -28,9 +28,9 @@ import numpy as np
 
 from rarestream import _native
 from rarestream.blocks import Block
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.learners import Weights
-from rarestream.learners.base import padded
+from rarestream.learners.base import SPARE, padded
 from rarestream.metrics import auc
 from rarestream.metrics.kept import KeptScores
 from rarestream.metrics.rows import both_classes
@@ -94,7 +94,7 @@ class Ranked:
 
     def __init__(self, weights: Weights, scale: int) -> None:
         self.order = _native.ranked(weights.weight)  # the features of weights that are not zero
-        slots = weights.slots + 1  # the last is for features without weight
+        slots = weights.slots + SPARE
         self._weights = Weights(padded(weights.weight, slots), weights.tally, padded(weights.largest, slots))
         self._scale = scale
 
@@ -124,8 +124,9 @@ class Ranked:
             rows_now = block.within(len(classes))
             weight, _, largest = self._weights
             scores = np.empty((len(sizes), len(block)))
-            args = (rows_now.indptr, rows_now.indices, rows_now.values, rows_now.width, self._scale, scores)
-            _native.score_path(weight, classes, largest, *args)
+            wrong = _native.score_path(weight, classes, largest, *rows_now.rows, self._scale, scores)
+            if wrong >= 0:
+                raise RowError("path", wrong, f"has changed since it was made. {block.broken() or ''}")
             labels, importances = block.labels, block.importances
             living = labels if importances is None else labels[importances > 0]
             count += len(living)
@@ -168,9 +169,8 @@ def spread(first: int, last: int, count: int = SIZES) -> list[int]:
 def _pieces(rows: Rows) -> Iterator[Block]:
     """The rows, so many at a time that their scores at all sizes do not need much room."""
     for block in [rows] if isinstance(rows, Block) else rows:
-        for piece in block.pieces():
-            for start in range(0, len(piece), AT_ONCE):
-                yield piece[start : start + AT_ONCE]
+        for start in range(0, len(block), AT_ONCE):
+            yield block[start : start + AT_ONCE]
 
 
 def _repeatable(blocks: Iterable[Block]) -> bool:

@@ -95,7 +95,7 @@ def test_what_is_kept_up_is_what_it_stands_for(settings, dtype):
     r = model.learner.radius
     for start in range(0, 700, 70):
         model.learn(stream()[start : start + 70])
-        now, w, centre = numbers(model), iterate(model), model._state.table[:, 2].astype(np.float64)
+        now, w, centre = numbers(model), iterate(model), model._state.table[: model.n_features, 2].astype(np.float64)
         living = model._state.more["living"][: int(now["living"])]
         assert set(living) == set(np.flatnonzero(w))
         assert np.array_equal(model._state.more["place"][living], 1 + np.arange(len(living)))

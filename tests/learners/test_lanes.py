@@ -79,7 +79,7 @@ def test_every_lane_learns_what_a_model_of_its_learner_does(scale, block):
         assert np.allclose(weights, model.weights().weight, rtol=1e-5, atol=1e-5 * reach), learner
         assert np.allclose(found.tally, model._state.tally, rtol=1e-5, atol=1e-5 * reach), learner
         if scale == "max":
-            assert np.array_equal(found.largest, model._state.largest)
+            assert np.array_equal(found.largest, model._state.largest[: len(found.largest)])
 
 
 @SCALE

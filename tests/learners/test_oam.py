@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -101,7 +103,7 @@ def test_steps_without_bound_are_refused_even_those_of_empty_rows(update, dtype)
         model.learn(block_of([{0: 1.0}, {}], [1, -1]))
     model = Model(Oam(update=update), dtype=dtype)
     with pytest.raises(DataError, match="row 1 of the block"):
-        model.learn(block_of([{0: 1.0}, {}], [1, -1], [1.0, 1e160]))
+        model.learn(dataclasses.replace(block_of([{0: 1.0}, {}], [1, -1]), importances=np.array([1.0, 1e160])))
     assert not model.coef.any()
 
 

@@ -92,7 +92,7 @@ def test_a_penalty_beyond_all_measure_leaves_no_weights():
 def test_the_products_it_keeps_are_those_of_the_table(dtype, precise, scale):
     model = Model(Opauc(rank=6), dtype=dtype, scale=scale)
     model.learn(random_block(2000, 30, 6))
-    table = model._state.table.astype(np.float64)
+    table = model._state.table[: model.n_features].astype(np.float64)
     u, M = table[:, 0] + table[:, 1], table[:, 2:]
     products, gram = model._state.more["span"][15:29], model._state.more["span"][29:].reshape(14, 14)
     assert np.allclose(products, M.T @ u, rtol=precise, atol=precise * abs(products).max())

@@ -84,7 +84,7 @@ def test_what_is_kept_of_all_weights_is_what_they_are(learner, dtype, scale):
     before = np.zeros(80, bool)
     for start in range(0, 1000, 20):
         model.learn(block[start : start + 20])
-        kept, table = numbers(model), model._state.table.astype(np.float64)
+        kept, table = numbers(model), model._state.table[: model.n_features].astype(np.float64)
         u = np.sign(table[:, 0]) * np.maximum(abs(table[:, 0]) - kept["level"], 0)
         for name, column in (("neg", 1), ("pos", 2)):
             total = table[:, column]

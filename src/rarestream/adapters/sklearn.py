@@ -77,7 +77,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classes is None and sample_weight is None and self._familiar(X):
             labels = self._familiar_labels(y, X.shape[0])
             if labels is not None:
-                self.model_.learn(self._checked(canonical(X.indptr, X.indices, X.data), labels))
+                self.model_.learn(self._checked(canonical(X.indptr, X.indices, X.data, copy=False), labels))
                 return self
         first = not hasattr(self, "model_")
         X, y = self._validated(X, y, reset=first)
@@ -94,7 +94,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """How far each row is towards `classes_[1]`: its score less `model_.threshold`, the middle of the classes."""
         if self._familiar(X):
-            block = self._checked(canonical(X.indptr, X.indices, X.data))
+            block = self._checked(canonical(X.indptr, X.indices, X.data, copy=False))
         else:
             check_is_fitted(self)
             block = self._known_rows(X)
@@ -248,13 +248,13 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.where(above, POSITIVE, NEGATIVE) if (above | (y == self.classes_[0])).all() else None
 
     def _checked(self, rows: CanonicalRows, labels: Labels | None = None) -> Block:
-        width = rows.width
+        starts, columns, entries, width, own = rows
         if width > self.n_features_in_:
             raise DataError(
                 f"{self._name}: a row has feature index {width - 1}, but the matrix says it has "
                 f"{self.n_features_in_} columns."
             )
-        return Block(*rows[:4], labels, own=rows.own)
+        return Block(starts, columns, entries, width, labels, None, None, own)
 
 
 def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.float64] | None]:

@@ -22,6 +22,8 @@ from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.metrics.rows import Rows
 
+SPARE = 1  # slots that no row touches: features without weight are scored as the last one
+
 TALLY = ("n_pos", "n_neg", "a", "b", "w0", "n0")  # the order of native/tally.hpp
 
 
@@ -40,6 +42,11 @@ class State(NamedTuple):
     @property
     def slots(self) -> int:
         return len(self.table)
+
+    @property
+    def features(self) -> int:
+        """How many there is room for: no row touches the last slot."""
+        return max(0, len(self.table) - SPARE)
 
 
 class Weights(NamedTuple):
@@ -194,12 +201,15 @@ class NativeKernel(Kernel):
     def learn(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
         assert block.labels is not None
         return self._core.learn(
-            *state[:3],
+            state.table,
+            state.tally,
+            state.largest,
             list(state.more.values()),
             block.indptr,
             block.indices,
             block.values,
             block.width,
+            block.sealed,
             block.labels,
             block.importances,
             scale,
@@ -208,7 +218,7 @@ class NativeKernel(Kernel):
 
     def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
         more = list(state.more.values())
-        return self._core.score(*state[:3], more, block.indptr, block.indices, block.values, block.width, scale, scores)
+        return self._core.score(state.table, state.tally, state.largest, more, *block.rows, scale, scores)
 
     def weights(self, state: State, start: int, stop: int) -> NDArray[Any]:
         return self._core.weights(state.table[start:stop], state.tally, list(state.more.values()), start)

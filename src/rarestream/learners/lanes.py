@@ -150,11 +150,11 @@ class LaneKernel:
         """
         scores = np.empty((len(block), self.lanes.width), np.float32)
         learned = self._core.learn(
-            *state,
-            block.indptr,
-            block.indices,
-            block.values,
-            block.width,
+            state.table,
+            state.counts,
+            state.means,
+            state.largest,
+            *block.rows,
             block.labels,
             block.importances,
             scale,
@@ -165,8 +165,7 @@ class LaneKernel:
 
     def score_alone(self, state: LaneState, lane: int, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
         """Writes the rows' scores as a Model of one lane's `state` does, to the bit; the first that is none, or -1."""
-        rows = (block.indptr, block.indices, block.values, block.width)
-        return self._core.score(state.table, state.largest, lane, *rows, scale, scores)
+        return self._core.score(state.table, state.largest, lane, *block.rows, scale, scores)
 
     def score(self, state: LaneState, block: Block, scale: int) -> NDArray[np.float32]:
         """The score of each row under each lane."""

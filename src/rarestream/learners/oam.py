@@ -134,8 +134,8 @@ class Oam(Learner):
             raise ValueError("array 'lengths' does not add up to the rows kept")
         starts = np.cumsum(lengths, dtype=np.int64) - lengths
         falls = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
-        if not np.isin(falls, starts).all() or (indices < 0).any() or (indices >= state.slots).any():
-            raise ValueError(f"array 'indices' must ascend within 0 .. {state.slots - 1}, row by row")
+        if not np.isin(falls, starts).all() or (indices < 0).any() or (indices >= state.features).any():
+            raise ValueError(f"array 'indices' must ascend within 0 .. {state.features - 1}, row by row")
         state = self._roomy(state, int(lengths.max()))
         taken = np.arange(state.more["indices"].shape[1]) < lengths[:, None]
         state.more["lengths"][:] = lengths

@@ -44,7 +44,7 @@ def kept_pairs(state: State) -> dict[str, NDArray[Any]]:
 
 def taken_pairs(state: State, kept: Mapping[str, NDArray[Any]]) -> State:
     """The state with the pairs of a file; ValueError or KeyError if they break a rule."""
-    pairs, size = kept["pairs"], min(MOST, state.slots)
+    pairs, size = kept["pairs"], min(MOST, state.features)
     if pairs.dtype != state.table.dtype or pairs.ndim != 3 or pairs.shape[0] != 2:
         raise ValueError(f"array 'pairs' is {pairs.dtype}{list(pairs.shape)}")
     if pairs.shape[1] != pairs.shape[2] or pairs.shape[1] > size:
