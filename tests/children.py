@@ -94,6 +94,16 @@ class Child(subprocess.Popen[Any]):
         pipe.flush()
         self.until(lambda: struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))) == (0,))
 
+    def until_catching(self, number: signal.Signals) -> None:
+        """Waits until it has a handler of its own for a signal."""
+
+        def caught() -> bool:
+            with open(f"/proc/{self.pid}/status") as status:
+                masks = [int(line.split()[1], 16) for line in status if line.startswith("SigCgt:")]
+            return bool(masks[0] >> (number - 1) & 1)
+
+        self.until(caught)
+
     def end(self) -> None:
         """Kills it and whatever it started, if anything still runs."""
         self._timer.cancel()

@@ -15,6 +15,7 @@ import pytest
 from rarestream.errors import ModelFileError, OutputError
 from rarestream.model import Model
 from rarestream.system import check_writable, whole, write_whole
+from tests import children
 
 KILLED = """
 import os, sys
@@ -128,15 +129,12 @@ def test_what_cannot_be_written_is_known_before(tmp_path):
 
 def test_what_a_killed_process_has_left_goes_with_the_next_write(tmp_path):
     path, other = tmp_path / "a.txt", tmp_path / "b.txt"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    write_whole(path, b"another writer")  # leaves the part of the one that still writes
-    assert len(names(tmp_path)) == 2
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with children.Child([sys.executable, "-c", KILLED, path], stdin=subprocess.PIPE) as process:
+        process.line()
+        write_whole(path, b"another writer")  # leaves the part of the one that still writes
+        assert len(names(tmp_path)) == 2
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
     write_whole(other, b"another file")
     assert len(names(tmp_path)) == 3
     check_writable(path)

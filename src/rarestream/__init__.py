@@ -21,7 +21,10 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
     from rarestream.errors import MissingExtraError as MissingExtraError
     from rarestream.errors import ModelBusyError as ModelBusyError
     from rarestream.errors import ModelFileError as ModelFileError
+    from rarestream.errors import OutputError as OutputError
     from rarestream.errors import RarestreamError as RarestreamError
+    from rarestream.errors import RowError as RowError
+    from rarestream.errors import SortedRowsWarning as SortedRowsWarning
     from rarestream.learners import Learner as Learner
     from rarestream.learners import learner_names as learner_names
     from rarestream.learners import make_learner as make_learner
@@ -48,7 +51,16 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
 
 _ROOMS = {
     "blocks": ["Block"],
-    "errors": ["DataError", "MissingExtraError", "ModelBusyError", "ModelFileError", "RarestreamError"],
+    "errors": [
+        "DataError",
+        "MissingExtraError",
+        "ModelBusyError",
+        "ModelFileError",
+        "OutputError",
+        "RarestreamError",
+        "RowError",
+        "SortedRowsWarning",
+    ],
     "learners": ["Learner", "learner_names", "make_learner"],
     "metrics": ["Estimate", "StreamingAuc", "WindowedAuc", "auc", "auc_interval"],
     "model": ["Model"],

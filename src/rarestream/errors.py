@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class RarestreamError(Exception):
@@ -14,11 +15,17 @@ class DataError(RarestreamError, ValueError):
 
 
 class RowError(DataError):
-    """A row of a block that cannot be learned. `row` is its number within the block, from 0."""
+    """A row of a block that cannot be learned or scored. `row` is its number within the block, from 0.
 
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message)
-        self.row = row
+    `says` is what is wrong with it, and goes on from "this row". `place` is its file and line, where they are known.
+    """
+
+    def __init__(self, where: str, row: int, says: str, place: str | None = None) -> None:
+        super().__init__(f"{where}: row {row} of the block {says}" if place is None else f"{place}: this row {says}")
+        self.where, self.row, self.says, self.place = where, row, says, place
+
+    def __reduce__(self) -> tuple[Any, tuple[str, int, str, str | None]]:
+        return RowError, (self.where, self.row, self.says, self.place)
 
 
 class ModelFileError(RarestreamError, ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 
 from rarestream import Model, modelfile
 from rarestream.cli import look
+from tests import children
 from tests.cli.conftest import PROGRAM, run
 from tests.cli.test_terminal import seen
 
@@ -112,7 +112,7 @@ def test_the_command_to_go_on_with_can_be_pasted(tmp_path, monkeypatch):
         command = done.stderr.split("Go on with: ", 1)[1].strip()
         assert not RAW.search(command) and "\n" not in command
         program = f'rarestream() {{ {" ".join(PROGRAM)} "$@"; }}; {command}'
-        again = subprocess.run(["bash", "-c", program], capture_output=True, text=True)
+        again = children.run(["bash", "-c", program])
         assert again.returncode == 0, again.stderr
         assert Model.load(f"{name}.rare").rows == 120
     assert look.quoted(["plain", "two words"]) == "plain 'two words'"

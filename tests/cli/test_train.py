@@ -410,7 +410,7 @@ def test_a_signal_before_the_first_row_saves_nothing(tmp_path, said):
     with started("train", "-", "-o", path, "-P", 1000, stdin=subprocess.PIPE) as program:
         assert program.stdin is not None
         program.stdin.write(said)
-        program.stdin.flush()
+        program.until_catching(signal.SIGTERM)
         program.until_read()  # now it waits for more
         program.send_signal(signal.SIGINT)
         _, stderr = program.communicate()

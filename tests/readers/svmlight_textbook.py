@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rarestream import blocks
+from rarestream.blocks import LARGEST_IMPORTANCE, SMALLEST_IMPORTANCE
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-LARGEST_COST = getattr(blocks, "LARGEST_IMPORTANCE", math.inf)
 
 
 class Row(NamedTuple):
@@ -79,23 +78,24 @@ def parse_line(line: bytes, first: int, place: str) -> Row | None:
         return None
     label = finite(words[0])
     importance, tag = 1.0, -1
-    features: dict[int, np.float32] = {}
+    sums: dict[int, float] = {}  # of float32 numbers, rounded once
     for word in words[1:]:
         index, colon, value = word.partition(b":")
         if not colon:
             raise Refused
         if index == b"cost":
             importance = finite(value)
-            if not 0 <= importance <= LARGEST_COST:
+            if not (importance == 0 or SMALLEST_IMPORTANCE <= importance <= LARGEST_IMPORTANCE):
                 raise Refused
         elif index == b"qid":
             tag = whole(value, 2**63 - 1)
         else:
             column = whole(index, 2**31 - 2 + first)
             number = np.float32(finite(value))
-            features[column - first] = features[column - first] + number if column - first in features else number
+            sums[column - first] = sums.get(column - first, 0.0) + float(number)
             if not np.isfinite(number):
                 raise Refused
+    features = {column: np.float32(total) for column, total in sums.items()}
     if not all(np.isfinite(value) for value in features.values()):
         raise Refused
     if -1 in features:  # in a line that is sound but for this: a broken one decides nothing

@@ -53,8 +53,8 @@ def test_labels_known_from_before_are_not_decided_anew(text: str, classes: tuple
 @pytest.mark.parametrize(
     ("text", "classes", "said"),
     [
-        ("1 2", (None, 1), r"<file>:2:1: label 2, but 1 counts as \+1, as in .* pass positive=1 "),
-        ("1 -1", (1, 2), r"<file>:2:1: label -1, but 2 counts as \+1 and 1 as -1, .* pass positive=2 "),
+        ("1 2", (None, 1), r"<file>:2:1: label 2, but 1 counts as \+1, as in .* pass positive=1;"),
+        ("1 -1", (1, 2), r"<file>:2:1: label -1, but 2 counts as \+1 and 1 as -1, .* pass positive=2;"),
     ],
 )
 def test_a_label_that_is_none_of_those_known_is_refused(text: str, classes: tuple, said: str) -> None:
@@ -129,3 +129,13 @@ def test_optional_labels_may_be_missing_or_anything() -> None:
     assert known.labels is not None
     assert known.labels.tolist() == [1, -1]
     assert unknown.labels is None
+
+
+def test_one_label_and_a_bad_row_among_those_allowed_are_no_reason_to_skip_a_chunk() -> None:
+    text = b"2 1:1\nx\n" + b"2 1:1\n" * 200_000 + b"4 2:1\n2 1:1\n" * 10
+    with pytest.raises(DataError, match="the first 1 MB have only the label 2"):
+        list(read(io.BytesIO(text), max_bad_rows=5))
+    stream = read(io.BytesIO(text), max_bad_rows=5, positive=4)
+    assert (sum(map(len, stream)), stream.refused) == (200_021, 1)
+    with pytest.raises(DataError, match="3 bad rows, but max_bad_rows=2"):
+        list(read(io.BytesIO(b"2 1:1\n" + b"x\n" * 3 + b"4 1:1\n"), max_bad_rows=2))

@@ -166,7 +166,7 @@ def test_where_tells_the_line_of_a_pipe(seed: int | None) -> None:
 
 def test_a_file_with_nothing_but_an_unfinished_line_says_so(path: Path) -> None:
     path.write_bytes(b"1 1:1")
-    with pytest.raises(DataError, match=r"a\.svm:1: has no line end, .*no other row.*--finished"):
+    with pytest.raises(DataError, match=r"a\.svm:1: has no line end, .*no other row.*finished=True"):
         list(read(path, finished=False))
 
 

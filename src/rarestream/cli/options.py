@@ -88,7 +88,7 @@ def check_paths(data: Sequence[str]) -> None:
             if not any(not Path(match).is_dir() for match in glob.iglob(name, recursive=True)):
                 from rarestream.readers.sources import NO_MATCH
 
-                failures.say(f"{name}: {NO_MATCH}", failures.FAILED)
+                failures.say(f"{plain(name)}: {NO_MATCH}", failures.FAILED)
             continue
         if path.is_dir():
             failures.say(

@@ -204,11 +204,12 @@ def _tell(found: Race, racing: Racing, note: Any, target: Path) -> None:
             "More rows would tell."
         )
     note(f"winner: {ink(winner, 'bold')}; progressive AUC {ink(str(model.progress.auc), 'bold', 'cyan')}")
+    nonzeros = model.nonzeros
     note(
-        f"{ink(plain(target), 'bold')}: {look.count(model.nonzeros)} weights of {look.count(model.n_features)} "
+        f"{ink(plain(target), 'bold')}: {look.count(nonzeros)} weights of {look.count(model.n_features)} "
         f"columns, {look.size(target.stat().st_size)}"
     )
-    note(look.scoring_size(model))
+    note(look.scoring_size(model, nonzeros))
 
 
 def _emit(found: Race, refused: int, interrupted: bool, seconds: float, target: Path) -> None:

@@ -297,9 +297,10 @@ def _summary(run: Run, model: Model, show: Progress, target: Path, scoring_only:
             f"auto: chose {ink(f'{model.learner.name}, {look.settings(model.learner)}', 'bold')} after "
             f"{look.count(model.chosen_by.rows)} rows"
         )
+    nonzeros = model.nonzeros
     show.note(
-        f"{ink(plain(target), 'bold')}: {model.leader.name}, {look.count(model.nonzeros)} weights of "
+        f"{ink(plain(target), 'bold')}: {model.leader.name}, {look.count(nonzeros)} weights of "
         f"{look.count(model.n_features)} columns, {look.size(target.stat().st_size)}"
     )
     if not scoring_only:
-        show.note(look.scoring_size(model, "--scoring-only, or rarestream prune"))
+        show.note(look.scoring_size(model, nonzeros, "--scoring-only, or rarestream prune"))

@@ -125,12 +125,11 @@ class Run:
     def _learned(self, block: Block, mark: bool, behind: int) -> Step:
         try:
             scores = self.model.learn(block, again=self.place.number > 1)
-        except DataError as error:
-            row = getattr(error, "row", None)
-            where = None if row is None else self.stream.where(behind + row)
-            if row is None or where is None:
+        except RowError as error:
+            place = self.stream.where(behind + error.row)
+            if place is None:
                 raise
-            raise RowError(f"{where}: {error}", row) from error
+            raise RowError(error.where, error.row, error.says, place) from error
         self.rows += len(block)
         self.nonzeros += block.nonzeros
         self._move(rows=self.place.rows + len(block))

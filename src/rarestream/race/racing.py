@@ -219,19 +219,15 @@ class Racing:
         self._make_room(block.width)
         scores = np.empty(len(block))
         done = 0
-        for rest in block.pieces():
-            self._make_room(rest.width)
-            while len(rest):
-                piece = rest[: self._next_look - self._turn]
-                try:
-                    scores[done : done + len(piece)] = self._learn(piece)
-                except RowError as error:
-                    error.row += done  # of the block that the caller knows
-                    raise
-                done += len(piece)
-                rest = rest[len(piece) :]
-                if self._turn == self._next_look:
-                    self._look()
+        while done < len(block):
+            piece = block[done : done + self._next_look - self._turn]
+            try:
+                scores[done : done + len(piece)] = self._learn(piece)
+            except RowError as error:
+                raise RowError(error.where, done + error.row, error.says) from None  # of the caller's block
+            done += len(piece)
+            if self._turn == self._next_look:
+                self._look()
         return scores
 
     def finish(self) -> Race:

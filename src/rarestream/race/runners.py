@@ -51,13 +51,16 @@ class LaneRunner:
         """The score of each row under each setting before it was learned."""
         learned, scores = self._kernel.learn(self._state, block, SCALES.index(self._scale))
         if learned < len(block):
-            scale = advice(f"scale={self._scale!r}", f"--scale {self._scale}")
+            scale = advice("scale='none'", "--scale none")
             way_on = advice("scale='unit' or 'max'", "--scale unit or max")
-            raise RowError(
-                f"race: row {learned} of the block has values so large that steps overflow float32 with {scale}. "
-                f"Use {way_on}.",
-                learned,
-            )
+            says = f"has values so large that steps overflow float32 with {scale}. Use {way_on}."
+            if broken := block.broken():
+                says = f"or one after it breaks a rule: its arrays have changed since it was made. {broken}"
+            elif self._scale != "none":
+                says = (
+                    "cannot be learned: the weights of a setting have grown beyond float32. Use smaller learning rates."
+                )
+            raise RowError("race", learned, says)
         return scores[:, self._lane_of]
 
     def score(self, block: Block) -> Scores:
