@@ -15,9 +15,6 @@ from rarestream import Model, learner_names
 from rarestream.cli.app import app
 from tests.children import Child
 
-# Whether a save removes what killed saves have left behind.
-PARTS_ARE_REMOVED = False
-
 KILLS = 4  # in a row, at most
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
 
@@ -43,7 +40,7 @@ def run_round(rng: random.Random, folder: Path) -> int:
     assert program.returncode == 0, (flags, told)
     assert path.read_bytes() == uninterrupted.read_bytes(), f"{flags}, killed {kills} times: the file differs"
     left = sorted(part.name for part in folder.iterdir() if part.name.endswith(".part"))
-    assert not (PARTS_ARE_REMOVED and left), f"left behind: {left}"
+    assert not left, f"left behind: {left}"
     return kills
 
 

@@ -17,7 +17,7 @@ from rarestream.learners.base import learner_class
 
 STREAMS = 60  # in a round
 REALS = [0.0, 1e-300, 1e-8, 1e-3, 0.1, 0.5, 1.0, 1.0, 3.0, 50.0, 1e4, 1e8, 1e300]
-LEARNED_BEFORE = re.compile(r"[Tt]he ([\d,]+) rows? before (?:it|them) (?:was|were) learned")
+LEARNED_BEFORE = re.compile(r"The (\d+) rows before it were learned, it was not")
 
 
 def run_round(rng: random.Random, folder: Path) -> int:
