@@ -25,6 +25,8 @@ def run_round(rng: random.Random, folder: Path) -> int:
     flags = some_flags(rng)
     uninterrupted = folder / "uninterrupted.rare"
     done = CliRunner().invoke(app, ["train", str(data), "-o", str(uninterrupted), "--quiet", *flags])
+    if done.exit_code == 3 and "this row" in done.output:
+        return 0  # with rows that are not scaled, the steps of some learners grow without bound, which is refused
     assert done.exit_code == 0, (flags, done.output, done.exception)
     saving = ["--save-every", str(rng.choice([100, 500])), "-P", "100", "--threads", str(rng.choice([0, 1]))]
     kills = 0
