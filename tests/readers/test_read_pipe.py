@@ -30,6 +30,7 @@ class Pipe:
 
     def __init__(self, threads: int = 0, **options: Any) -> None:
         self.ear, self.mouth = os.pipe()
+        self.ending = threading.Lock()  # a timer may end it while the test does
         self.file = os.fdopen(self.ear, "rb", buffering=0)
         self.stream = read(self.file, threads=threads, **options)
 
@@ -37,9 +38,10 @@ class Pipe:
         os.write(self.mouth, data)
 
     def end(self) -> None:
-        if self.mouth >= 0:
-            os.close(self.mouth)
-            self.mouth = -1
+        with self.ending:
+            if self.mouth >= 0:
+                os.close(self.mouth)
+                self.mouth = -1
 
     def close(self) -> None:
         self.end()
