@@ -82,7 +82,7 @@ class Block:
 
     @property
     def sealed(self) -> bool:
-        """Whether nobody can write to the rows; else a kernel copies and checks each before it uses it."""
+        """Whether nobody can write to the rows; else the core copies and checks where they lead before it uses them."""
         return self.own and not (self.indices.flags.writeable or self.indptr.flags.writeable)
 
     @property
