@@ -125,22 +125,20 @@ public:
                        In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own,
                        In<std::int8_t> labels, std::optional<In<double>> importances, int scale,
                        InOut<double> scores) const {
-        Rows rows = borrow(indptr, indices, values, own);
+        LentRows lent_rows(indptr, indices, values, width, own, table.shape(0));
+        Rows& rows = lent_rows.rows;
         const std::size_t n = static_cast<std::size_t>(rows.size);
         if (labels.size() != n || scores.size() != n || (importances && importances->size() != n))
             throw std::invalid_argument("learn: labels, importances and scores go one to a row");
-        check_width(width, table.shape(0));
         rows.labels = labels.data();
         rows.importances = importances ? importances->data() : nullptr;
         const Scale how = scale_of(scale, largest, table.shape(0));
         const Borrowed<Real> lent(table, tally, largest, more);
         const auto& kernel = kernels(lent.state);
-        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
+        lent_rows.secure();
         RowMemory<Real> memory;
-        return in_safety(rows, nonzeros, table.shape(0), own, [&](const Rows& some, std::int64_t first) {
-            return kernel.learn(settings_.data(), lent.state, some, how, scores.data() + first, memory.scratch(some));
-        });
+        return kernel.learn(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch(rows));
     }
 
     // Returns the first row that has no score, -1 if all have.
@@ -148,21 +146,17 @@ public:
     std::int64_t score(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
                In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
                InOut<double> scores) const {
-        const Rows rows = borrow(indptr, indices, values, own);
+        LentRows lent_rows(indptr, indices, values, width, own, table.shape(0));
+        Rows& rows = lent_rows.rows;
         if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
-        check_width(width, table.shape(0));
         const Scale how = scale_of(scale, largest, table.shape(0));
         const Borrowed<Real> lent(table, tally, largest, more);
         const auto& kernel = kernels(lent.state);
-        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
+        lent_rows.secure();
         RowMemory<Real> memory;
-        const auto score_some = [&](const Rows& some, std::int64_t first) {
-            kernel.score(settings_.data(), lent.state, some, how, scores.data() + first, memory.scratch(some));
-            return some.size;
-        };
-        const std::int64_t scored = in_safety(rows, nonzeros, table.shape(0), own, score_some);
-        return first_without_score(scores.data(), scored, rows.size);
+        kernel.score(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch(rows));
+        return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
     }
 
     // Of the coordinates first, first + 1, ... whose part of the table this is.
@@ -249,21 +243,17 @@ Scorers<Real> scorers() {
 template <class Real>
 std::int64_t score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
                    In<float> values, std::int64_t width, bool own, int scale, InOut<double> scores) {
-    const Rows rows = borrow(indptr, indices, values, own);
+    LentRows lent_rows(indptr, indices, values, width, own, weights.size());
+    Rows& rows = lent_rows.rows;
     if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
-    check_width(width, weights.size());
     const Scale how = scale_of(scale, largest, weights.size());
     const float* most = largest ? largest->data() : nullptr;
     const std::int64_t size = static_cast<std::int64_t>(weights.size());
-    const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
     nb::gil_scoped_release released;
+    lent_rows.secure();
     RowMemory<Real> memory;
-    const auto score_some = [&](const Rows& some, std::int64_t first) {
-        scorers<Real>().score(weights.data(), size, most, some, how, scores.data() + first, memory.scratch(some));
-        return some.size;
-    };
-    const std::int64_t scored = in_safety(rows, nonzeros, weights.size(), own, score_some);
-    return first_without_score(scores.data(), scored, rows.size);
+    scorers<Real>().score(weights.data(), size, most, rows, how, scores.data(), memory.scratch(rows));
+    return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
 }
 
 template <class Real>
@@ -282,27 +272,19 @@ template <class Real>
 std::int64_t path_scores(In<Real> weights, In<std::uint16_t> classes, MaybeLargest largest, In<std::int64_t> indptr,
                  In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
                  nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores) {
-    const Rows rows = borrow(indptr, indices, values, own);
+    LentRows lent_rows(indptr, indices, values, width, own, weights.size());
+    Rows& rows = lent_rows.rows;
     if (scores.shape(1) != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("path: one to a row");
     if (classes.size() != weights.size()) throw std::invalid_argument("path: a class to each weight");
-    check_width(width, weights.size());
     const Scale how = scale_of(scale, largest, weights.size());
     const float* most = largest ? largest->data() : nullptr;
     const std::int64_t d = static_cast<std::int64_t>(weights.size()), sizes = static_cast<std::int64_t>(scores.shape(0));
-    const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
     nb::gil_scoped_release released;
+    lent_rows.secure();
+    if (rows.size < static_cast<std::int64_t>(scores.shape(1))) return rows.size;
     RowMemory<Real> memory;
-    std::vector<double> some_scores;
-    const std::int64_t scored = in_safety(rows, nonzeros, weights.size(), own, [&](const Rows& some, std::int64_t first) {
-        const bool all = some.size == rows.size;
-        if (!all) some_scores.resize(static_cast<std::size_t>(sizes * some.size));
-        double* const out = all ? scores.data() : some_scores.data();
-        scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, some, how, out, memory.scratch(some));
-        for (std::int64_t s = 0; s < sizes && !all; ++s)
-            std::copy_n(out + s * some.size, some.size, scores.data() + s * rows.size + first);
-        return some.size;
-    });
-    return scored < rows.size ? scored : -1;
+    scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, rows, how, scores.data(), memory.scratch(rows));
+    return -1;
 }
 
 }  // namespace

@@ -87,51 +87,44 @@ public:
                        In<std::int8_t> labels, std::optional<In<double>> importances, int scale,
                        nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores,
                        const std::string& isa) const {
-        Rows rows = borrow(indptr, indices, values, own);
+        LentRows lent_rows(indptr, indices, values, width, own, table.shape(0));
+        Rows& rows = lent_rows.rows;
         const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(set_.lanes);
         if (labels.size() != n || (importances && importances->size() != n) || scores.shape(0) != n ||
             scores.shape(1) != lanes || table.shape(1) != 2 * lanes || counts.size() != 2 ||
             means.shape(0) != 4 || means.shape(1) != lanes)
             throw std::invalid_argument("race: arrays do not belong together");
-        check_width(width, table.shape(0));
         rows.labels = labels.data();
         rows.importances = importances ? importances->data() : nullptr;
         const Scale how = scale_of(scale, largest, table.shape(0));
         const RaceState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
                               counts.data(), means.data()};
         const RaceLearn kernel = kernels_of(isa).learn;
-        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
+        lent_rows.secure();
         RowMemory<float> memory;
-        std::vector<float> leans;
-        return in_safety(rows, nonzeros, table.shape(0), own, [&](const Rows& some, std::int64_t first) {
-            const Scratch<float> scratch = memory.scratch(some);
-            leans.resize(set_.any_proximal ? memory.longest * lanes : 0);
-            return kernel(set_, state, some, how, scores.data() + first * set_.lanes, scratch, leans.data());
-        });
+        const Scratch<float> scratch = memory.scratch(rows);
+        std::vector<float> leans(set_.any_proximal ? memory.longest * lanes : 0);
+        return kernel(set_, state, rows, how, scores.data(), scratch, leans.data());
     }
 
     std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, MaybeLargest largest, int lane,
                In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
                InOut<double> scores) const {
-        Rows rows = borrow(indptr, indices, values, own);
+        LentRows lent_rows(indptr, indices, values, width, own, table.shape(0));
+        Rows& rows = lent_rows.rows;
         if (scores.size() != static_cast<std::size_t>(rows.size) ||
             table.shape(1) != 2 * static_cast<std::size_t>(set_.lanes) || lane < 0 || lane >= set_.lanes)
             throw std::invalid_argument("race: arrays do not belong together");
-        check_width(width, table.shape(0));
         const Scale how = scale_of(scale, largest, table.shape(0));
         const RaceState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
                               nullptr, nullptr};
         const RaceScore kernel = kernels_of("").score;
-        const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
         nb::gil_scoped_release released;
+        lent_rows.secure();
         RowMemory<float> memory;
-        const auto score_some = [&](const Rows& some, std::int64_t first) {
-            kernel(set_, state, lane, some, how, scores.data() + first, memory.scratch(some));
-            return some.size;
-        };
-        const std::int64_t scored = in_safety(rows, nonzeros, table.shape(0), own, score_some);
-        return first_without_score(scores.data(), scored, rows.size);
+        kernel(set_, state, lane, rows, how, scores.data(), memory.scratch(rows));
+        return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
     }
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -19,95 +18,31 @@ enum class Fault : int { none = 0, pointers = 1, index = 2, value = 3, changed =
 struct Survey {
     Fault fault = Fault::none;
     std::int64_t row = 0, position = 0;  // where the first fault is
-    std::int64_t width = 0;              // largest index + 1
-    bool canonical = true;               // ascending and unique everywhere
 };
 
 inline Survey check_pointers(const std::int64_t* indptr, std::int64_t rows, std::int64_t nonzeros) {
-    Survey found;
     bool sound = indptr[0] == 0 && indptr[rows] == nonzeros;
-    if (!sound) found.fault = Fault::pointers;
-    for (std::int64_t i = 0; sound && i < rows; ++i) {
-        if (indptr[i] <= indptr[i + 1]) continue;
-        found.fault = Fault::pointers;
-        found.row = i;
-        sound = false;
-    }
-    return found;
+    if (!sound) return {Fault::pointers};
+    for (std::int64_t i = 0; i < rows; ++i) sound &= indptr[i] <= indptr[i + 1];
+    if (sound) return {};
+    std::int64_t row = 0;
+    while (row + 1 < rows && indptr[row] <= indptr[row + 1]) ++row;
+    return {Fault::pointers, row};
 }
 
-// Row pointers copied to where nobody else can change them, and checked there.
-inline Survey copy_pointers(const std::int64_t* from, std::int64_t rows, std::int64_t nonzeros, std::int64_t* indptr) {
-    std::copy(from, from + rows + 1, indptr);
-    return check_pointers(indptr, rows, nonzeros);
-}
-
-// One pass over the rows: copies them, each entry read once, and says of the copy whether it is sound and canonical, and how
-// wide it is. What the caller does to its own arrays meanwhile or later changes nothing that was checked here. Without
-// `to_indices` the copy is thrown away, a run at a time: for a caller who only wants to know.
+// Where the first entry is that breaks a rule. Nobody has copied these arrays: they may change at any time.
 template <class Index, class Value>
-Survey copy_rows(const std::int64_t* indptr, std::int64_t rows, const Index* indices, const Value* values,
-                 std::int64_t nonzeros, std::int32_t* to_indices, float* to_values) {
-    constexpr float LARGEST = std::numeric_limits<float>::max();
-    constexpr std::int64_t RUN = 2048;  // entries at a time: looked at twice while they are in the nearest cache
-    constexpr std::int32_t EXPONENT = 0x7F800000;  // all its bits are set in NaN and infinity, and in nothing else
-    Survey found;
-    // Without branches and in whole numbers, so that the compiler does several entries at a time.
-    std::int32_t largest = -1, odd = 0, before = -1;
-    std::int64_t falls = 0, allowed = 0, row = 1;
-    std::int32_t some_indices[RUN];
-    float some_values[RUN];
-    for (std::int64_t start = 0; start < nonzeros; start += RUN) {
-        const std::int64_t stop = start + RUN < nonzeros ? start + RUN : nonzeros;
-        std::int32_t* const __restrict at = to_indices ? to_indices + start : some_indices;
-        float* const __restrict x = to_indices ? to_values + start : some_values;
-        const Index* const from = indices + start;
-        const Value* const of = values + start;
-        const std::int32_t run = static_cast<std::int32_t>(stop - start);
-        Index beyond = 0;  // the bits of all indices: one that is negative, or too long for int32, has bit 31 set or a higher one
-        for (std::int32_t p = 0; p < run; ++p) {
-            const Index j = from[p];
-            beyond |= j;
-            at[p] = static_cast<std::int32_t>(j);
+Survey first_fault(const std::int64_t* indptr, std::int64_t rows, const Index* indices, const Value* values,
+                   std::int64_t nonzeros) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t p = std::max<std::int64_t>(0, indptr[i]); p < std::min(indptr[i + 1], nonzeros); ++p) {
+            const std::int64_t j = static_cast<std::int64_t>(indices[p]);
+            const bool bad_index = j < 0 || j >= INT32_MAX;
+            if (bad_index || !std::isfinite(static_cast<float>(values[p])))
+                return {bad_index ? Fault::index : Fault::value, i, p};
         }
-        for (std::int32_t p = 0; p < run; ++p) x[p] = static_cast<float>(of[p]);
-        for (std::int32_t p = 0; p < run; ++p) {
-            std::int32_t bits;
-            std::memcpy(&bits, x + p, sizeof bits);
-            odd |= (bits & EXPONENT) == EXPONENT;
-        }
-        odd |= beyond >> 31 != 0;
-        std::int32_t most = -1, fell = 0;
-        for (std::int32_t p = 0; p < run; ++p) most = at[p] > most ? at[p] : most;
-        for (std::int32_t p = 1; p < run; ++p) fell += at[p] <= at[p - 1];
-        fell += at[0] <= before;
-        // Only the first entry of a row need not exceed the one before it.
-        for (; row < rows && indptr[row] < stop; ++row) {
-            const std::int64_t p = indptr[row] - start;  // may have changed, if nobody has copied the pointers
-            if (indptr[row] > indptr[row - 1] && p >= 0 && p < run) allowed += at[p] <= (p > 0 ? at[p - 1] : before);
-        }
-        before = at[run - 1];
-        largest = most > largest ? most : largest;
-        falls += fell;
     }
-    if (odd || largest == INT32_MAX) {
-        for (std::int64_t i = 0; i < rows; ++i) {
-            for (std::int64_t p = std::max<std::int64_t>(0, indptr[i]); p < std::min(indptr[i + 1], nonzeros); ++p) {
-                const std::int64_t j = static_cast<std::int64_t>(indices[p]);
-                const bool bad_index = j < 0 || j >= INT32_MAX;
-                if (!bad_index && std::fabs(static_cast<float>(values[p])) <= LARGEST) continue;
-                found.fault = bad_index ? Fault::index : Fault::value;
-                found.row = i;
-                found.position = p;
-                return found;
-            }
-        }
-        found.fault = Fault::changed;  // the caller's arrays are sound now, and were not a moment ago
-        return found;
-    }
-    found.canonical = falls == allowed;
-    found.width = static_cast<std::int64_t>(largest) + 1;
-    return found;
+    return {Fault::changed};  // the caller's arrays are sound now, and were not a moment ago
 }
 
 // Sorts one row in place and sums duplicates; returns the entries left. A sum in double: the order of duplicates

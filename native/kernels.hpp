@@ -8,6 +8,13 @@ namespace rarestream {
 
 enum class Scale : int { none = 0, unit = 1, max = 2 };
 
+// What was found while copying rows: copy_rows.hpp.
+struct CopiedRows {
+    bool sound;          // indices fit in int32 and are not negative, values are finite
+    bool ascending;      // indices, in every row
+    std::int64_t width;  // largest index + 1
+};
+
 struct Rows {  // borrowed from a Block: sorted, unique, finite
     const std::int64_t* indptr;
     const std::int32_t* indices;
@@ -15,7 +22,6 @@ struct Rows {  // borrowed from a Block: sorted, unique, finite
     const std::int8_t* labels;  // null when only scoring
     const double* importances;  // null: 1 each
     std::int64_t size;
-    std::int64_t ahead;  // indices of further rows that stand behind those of these: to be looked at, not to be used
 };
 
 // A coordinate's two numbers stand side by side: one cache line access brings both. n is the root of v.

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "copy_rows.hpp"
 #include "kernels.hpp"
 #include "learn.hpp"
 #include "learners/all.hpp"
@@ -85,15 +86,14 @@ LearnerKernels find_kernels(const char* name) {
     return {};
 }
 
-bool copy_indices(const std::int32_t* __restrict from, std::int64_t count, std::int32_t last, std::int32_t* __restrict to) {
-    std::int32_t any = 0;  // neither an index nor its distance from the last is negative
-    for (std::int64_t p = 0; p < count; ++p) {
-        const std::int32_t j = from[p];
-        to[p] = j;
-        any |= j | (last - j);
-    }
-    return any >= 0;
-}
+#define RARESTREAM_COPY(Index, Value)                                                                                 \
+    template CopiedRows copy_rows(const std::int64_t*, std::int64_t, const Index*, const Value*, std::int64_t, \
+                                  std::int32_t*, float*);
+RARESTREAM_COPY(std::int32_t, float)
+RARESTREAM_COPY(std::int32_t, double)
+RARESTREAM_COPY(std::int64_t, float)
+RARESTREAM_COPY(std::int64_t, double)
+#undef RARESTREAM_COPY
 
 Scorers<float> scorers_f32() { return {&score<float>, &score_path<float>}; }
 Scorers<double> scorers_f64() { return {&score<double>, &score_path<double>}; }

@@ -23,7 +23,7 @@ class Ahead {
 public:
     RARESTREAM_INLINE Ahead(const void* table, std::int64_t bytes, std::int64_t size, const Rows& rows)
         : table_(static_cast<const char*>(table)), bytes_(bytes), last_(nullptr) {
-        const std::int64_t nonzeros = rows.indptr[rows.size] + rows.ahead;
+        const std::int64_t nonzeros = rows.indptr[rows.size];
         if (size * bytes > FROM_BYTES && nonzeros >= DISTANCE + LANES) last_ = rows.indices + nonzeros - DISTANCE - LANES;
     }
 
@@ -36,6 +36,14 @@ public:
 // A step this large would leave numbers whose squares, sums and products overflow: of 10^8 steps that are smaller, none do.
 template <class Real>
 constexpr double BOUND = sizeof(Real) == 4 ? 1e15 : 1e148;
+
+// Whether a row of this score, class means, square and importance would take a step that large. Hardly ever called, so kept out
+// of the loop.
+template <class Real>
+__attribute__((noinline)) bool steps_too_far(double s, double a, double b, double xx, double h) {
+    const double slope = 2 + std::fabs(s) + std::fabs(a) + std::fabs(b), length = xx > 1 ? std::sqrt(xx) : 1;
+    return !(h >= SMALLEST_IMPORTANCE && length * slope * (h > 1 ? h : 1) < BOUND<Real>);
+}
 
 // Learns every row in turn; scores[i] is row i's score before it was learned. Returns the number of rows learned: fewer
 // than all when a row's values, its importance or the weights it meets are so large that its step would overflow. That row is
@@ -51,6 +59,9 @@ std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, d
     Tally tally = Tally::read(state.tally);
     auto rule = learner.template coordinates<Real>();
     const Ahead ahead(pairs, sizeof(Pair<Real>), state.size, rows);
+    // Means are of scores: while all of these are moderate the means are, and rows of length and importance 1 take small steps.
+    constexpr double MODERATE = 1e6;
+    bool small = scale != Scale::none && !rows.importances && std::fabs(tally.a) < MODERATE && std::fabs(tally.b) < MODERATE;
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<Real> row(rows, i);
         rule.now(tally);
@@ -73,9 +84,8 @@ std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, d
         const double s = scores[i] = dot.score();
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // scored, and leaves no trace
-        const double slope = 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b);
-        const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
-        if (!(h >= SMALLEST_IMPORTANCE && length * slope * (h > 1 ? h : 1) < BOUND<Real>)) {
+        small = small && std::fabs(s) < MODERATE;
+        if (!small && steps_too_far<Real>(s, tally.a, tally.b, scale == Scale::none ? dot.xx : 1, h)) {
             tally.write(state.tally);
             return i;
         }

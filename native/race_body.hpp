@@ -258,7 +258,7 @@ public:
     AheadOfLanes(const float* table, std::int64_t stride, std::int64_t size, const Rows& rows)
         : table_(reinterpret_cast<const char*>(table)), bytes_(stride * static_cast<std::int64_t>(sizeof(float))),
           last_(nullptr) {
-        const std::int64_t nonzeros = rows.indptr[rows.size] + rows.ahead;
+        const std::int64_t nonzeros = rows.indptr[rows.size];
         if (size * bytes_ > FROM_BYTES && nonzeros >= DISTANCE + LANES) last_ = rows.indices + nonzeros - DISTANCE - LANES;
     }
     RARESTREAM_INLINE void look(const std::int32_t* at) const {

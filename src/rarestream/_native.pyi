@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 # blocks
 def own_rows(
-    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], share: bool
+    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], copy: int
 ) -> tuple[int, int, int, int, Any, Any, Any]: ...
 def own_rows_in(
     indptr: NDArray[Any],

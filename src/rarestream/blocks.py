@@ -28,21 +28,23 @@ Importances = NDArray[np.float64]
 # NumPy compares and converts faster with these than with np.int32 and so on: a tenth of learning a single row.
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
 
+POSITIVE, NEGATIVE = np.array([1], np.int8), np.array([-1], np.int8)
 NO_TAG = -1  # where only some rows have a tag
 LARGEST_INDEX = 2**31 - 2  # an index is an int32, and the width of a block must be one too
 SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-100, 1e12  # of rows that count; native/csr.hpp
 FEW = 4096  # non-zeros up to which NumPy makes the copies: quicker than the core, which has memory of its own for them
-SHARED_FROM = 16 << 20  # bytes of rows from which on a copy costs fresh memory, and more than looking at them
+SHARED_FROM = 8 << 20  # bytes of values from which on a copy costs fresh memory, and more than looking at them
+COPY_NOTHING, COPY_INDICES, COPY_ALL = range(3)  # of rows that need no change; native/bind_blocks.cpp
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Rows in compressed form: row i holds `indices[indptr[i]:indptr[i+1]]` and the values beside them.
 
-    `Block.of` takes a SciPy matrix, an array or the three CSR arrays, checks and canonicalises. It copies the rows, so
-    that what its caller does to those arrays afterwards changes nothing; but for more than 16 MB of them, which stay
-    where they are. `Block(...)` is for readers, and checks nothing. Rows that are not a block's own are looked at once
-    more when a model learns or scores them, so that they cannot lead out of its memory.
+    `Block.of` takes a SciPy matrix, an array or the three CSR arrays, checks and canonicalises. It copies them, so that
+    what its caller does to those arrays afterwards changes nothing; but for more than 8 MB of float32 values, which
+    stay where they are. `Block(...)` is for readers, and checks nothing: indices that are not a block's own are copied
+    and looked at whenever a model learns or scores its rows, so that they cannot lead out of its memory.
     """
 
     indptr: Indptr
@@ -52,7 +54,7 @@ class Block:
     labels: Labels | None = None  # -1 or +1
     importances: Importances | None = None  # a row of importance h counts as h rows; None: 1 each
     tags: NDArray[Any] | None = None  # whatever names a row: svmlight's qid
-    own: bool = False  # whether nobody else can write to indptr, indices and values
+    own: bool = False  # whether nobody else can write to indptr and indices
 
     @classmethod
     def of(
@@ -82,7 +84,7 @@ class Block:
 
     @property
     def sealed(self) -> bool:
-        """Whether nobody can write to the rows; else the core copies and checks where they lead before it uses them."""
+        """Whether nobody can change where the rows lead; else the core copies and checks that before it uses them."""
         return self.own and not (self.indices.flags.writeable or self.indptr.flags.writeable)
 
     @property
@@ -91,9 +93,7 @@ class Block:
         return self.indptr, self.indices, self.values, self.width, self.sealed
 
     def broken(self) -> str | None:
-        """Which rule rows that are not sealed have come to break since the block was made; None if none."""
-        if self.sealed:
-            return None
+        """Which rule the rows have come to break since the block was made; None if none."""
         try:
             rows = canonical(self.indptr, self.indices, self.values)
         except DataError as error:
@@ -235,15 +235,16 @@ def _rows(X: Any) -> CanonicalRows:
     return canonical(indptr, indices, values)
 
 
-# CSR arrays that keep the rules of a Block, how wide they are, and whether they are copies; else they are those that
-# were given, in order already. A plain tuple: a named one costs a fiftieth of learning a row.
+# CSR arrays that keep the rules of a Block, how wide they are, and whether indptr and indices are copies; else they are
+# those that were given, in order already. A plain tuple: a named one costs a fiftieth of learning a row.
 CanonicalRows = tuple[Indptr, Indices, Values, int, bool]
 
 
 def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], copy: bool = True) -> CanonicalRows:
     """CSR arrays checked, sorted within rows, duplicates summed, each in its one dtype.
 
-    Copies of them, but for many rows that need no change; without `copy`, for any such: for rows that are used at once.
+    Copies of them, but for many values that need no change; without `copy`, also for few rows that need none: for those
+    that are used at once.
     """
     if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != 1 or len(indptr) < 1:
         raise DataError("Block: indptr, indices and values must be one-dimensional, indptr with at least one entry.")
@@ -266,14 +267,15 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
                 own = own[0], own[1][:kept], own[2][:kept]
             return *own, width, True
     else:
-        share = not copy or (8 * size > SHARED_FROM and columns.dtype == INT32)
+        keep = entries.dtype == FLOAT32 and 4 * size > SHARED_FROM
+        what = COPY_NOTHING if size < FEW else COPY_INDICES if keep else COPY_ALL
         fault, row, position, width, own_starts, own_columns, own_entries = _native.own_rows(
-            starts, columns, entries, share
+            starts, columns, entries, what
         )
-        if not fault:
-            if own_starts is not None:
-                return own_starts, own_columns, own_entries, width, True
+        if not fault and own_starts is None:
             return starts, columns.astype(INT32, copy=False), entries.astype(FLOAT32, copy=False), width, False
+        if not fault:
+            return own_starts, own_columns, entries if own_entries is None else own_entries, width, True
     if fault == 1:
         raise DataError(
             f"Block: indptr must start at 0, never fall and end at the number of entries ({size}); "
@@ -333,13 +335,15 @@ def _labels(labels: ArrayLike, n: int) -> Labels:
     if given.shape != (n,):
         raise DataError(f"Block: {n} rows need labels of shape ({n},), got {given.shape}.")
     if given.dtype.kind == "b":
-        given = given.astype(np.int8)
-    wrong = np.flatnonzero((given != 1) & (given != -1) & (given != 0))
-    if len(wrong):
-        raise DataError(f"Block: row {wrong[0]} has the label {given[wrong[0]]!r}; labels are -1 and +1, or 0 and 1.")
-    if (given == 0).any() and (given == -1).any():
+        given = given.view(np.int8)
+    positive, negative, zero = given == 1, given == -1, given == 0
+    known = positive | negative | zero
+    if not known.all():
+        wrong = int(np.argmin(known))
+        raise DataError(f"Block: row {wrong} has the label {given[wrong]!r}; labels are -1 and +1, or 0 and 1.")
+    if zero.any() and negative.any():
         raise DataError("Block: labels mix -1, 0 and +1; use -1 and +1, or 0 and 1.")
-    return np.where(given == 1, 1, -1).astype(np.int8)
+    return np.where(positive, POSITIVE, NEGATIVE)
 
 
 def _importances(importances: ArrayLike, n: int) -> Importances:

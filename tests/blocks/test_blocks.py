@@ -171,13 +171,39 @@ def test_what_happens_to_the_arrays_it_was_made_of_changes_no_block():
             Model("dual-auc").learn(mine)
 
 
-@pytest.mark.parametrize("broken", ["indices", "values", "indptr"])
-def test_many_rows_are_shared_and_looked_at_again_when_they_are_learned_or_scored(broken):
-    rows = SHARED_FROM // (8 * 64) + 3000
-    block, *arrays = refilled(rows, 64)
-    assert not block.own and np.shares_memory(block.indices, arrays[1])
+def test_of_many_rows_only_the_values_stay_where_they_are():
+    rows = SHARED_FROM // (4 * 64) + 3000
+    block, indptr, indices, values = refilled(rows, 64)
+    assert block.own and np.shares_memory(block.values, values)
+    expected = Model("dual-auc").learn(block)
+    assert expected.tolist() == Model("dual-auc").learn(block.take(np.arange(rows))).tolist()
+    indices[:], indptr[1:-1] = 2**31 - 1, -5
+    assert Model("dual-auc").learn(block).tolist() == expected.tolist()
+    values[64 * 3000 + 5] = np.nan
     model = Model("dual-auc")
-    assert model.learn(block).tolist() == Model("dual-auc").learn(block.take(np.arange(rows))).tolist()
+    with pytest.raises(RowError, match="have changed since it was made") as error:
+        model.learn(block)
+    assert error.value.row == model.rows == 3000
+
+
+def test_many_rows_out_of_order_are_copied_and_put_in_order():
+    rows = SHARED_FROM // (4 * 64) + 1
+    block, indptr, indices, values = refilled(rows - rows % 2, 64)
+    indices[-2:] = indices[-2:][::-1].copy()
+    values[-1] = 2.0
+    ordered = Block.of((indptr, indices, values))
+    assert ordered.own and not np.shares_memory(ordered.values, values)
+    assert ordered.indices[-2:].tolist() == [62, 63] and ordered.values[-2:].tolist() == [2.0, 1.0]
+    assert ordered.indices.tobytes() == block.indices.tobytes()
+
+
+@pytest.mark.parametrize("broken", ["indices", "values", "indptr"])
+def test_rows_that_are_not_a_blocks_own_are_looked_at_when_they_are_learned_or_scored(broken):
+    rows = 3000
+    owned, *arrays = refilled(rows, 64)
+    block = Block(*arrays, owned.width, owned.labels)
+    model = Model("dual-auc")
+    assert model.learn(block).tolist() == Model("dual-auc").learn(owned).tolist()
     model = Model("dual-auc")
     at = {"indptr": 0, "indices": 1, "values": 2}[broken]
     arrays[at][len(arrays[at]) * 3 // 4] = {"indptr": 1 << 40, "indices": -7, "values": np.nan}[broken]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 
-from rarestream.blocks import Block, CanonicalRows, Labels, canonical, numeric, refuse_disguised
+from rarestream.blocks import NEGATIVE, POSITIVE, Block, CanonicalRows, Labels, canonical, numeric, refuse_disguised
 from rarestream.errors import DataError, MissingExtraError
 from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate
@@ -37,7 +37,6 @@ except ImportError:
 
 CSR = (csr_array, csr_matrix)
 REALS = (np.float64, np.float32)
-POSITIVE, NEGATIVE = np.array([1], np.int8), np.array([-1], np.int8)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
