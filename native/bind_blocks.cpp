@@ -25,29 +25,37 @@ namespace {
 // A contiguous array whose type is looked up here: finding the right one of several overloads costs as much as a row.
 using Untyped = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// CSR rows as they are given: int32 or int64 indices, float32 or float64 values.
+// CSR rows as they are given: int32 or int64 pointers and indices, float32 or float64 values.
 class GivenRows {
-    const In<std::int64_t> pointers_;
-    const Untyped indices_, values_;
+    const Untyped pointers_, indices_, values_;
 
 public:
     const std::int64_t rows, nonzeros;
 
-    GivenRows(In<std::int64_t> pointers, Untyped indices, Untyped values)
+    GivenRows(Untyped pointers, Untyped indices, Untyped values)
         : pointers_(pointers), indices_(indices), values_(values), rows(static_cast<std::int64_t>(pointers.size()) - 1),
           nonzeros(static_cast<std::int64_t>(indices.size())) {
         if (pointers.size() < 1 || indices.size() != values.size())
             throw std::invalid_argument("rows: indptr, indices and values do not belong together");
-        if (indices.dtype() != nb::dtype<std::int64_t>() && indices.dtype() != nb::dtype<std::int32_t>())
-            throw std::invalid_argument("rows: indices are int32 or int64");
+        for (const Untyped& whole : {pointers, indices})
+            if (whole.dtype() != nb::dtype<std::int64_t>() && whole.dtype() != nb::dtype<std::int32_t>())
+                throw std::invalid_argument("rows: indptr and indices are int32 or int64");
         if (values.dtype() != nb::dtype<double>() && values.dtype() != nb::dtype<float>())
             throw std::invalid_argument("rows: values are float32 or float64");
     }
 
-    // Copies them to where there is a place, and looks at what was copied, or at what stands where there is none.
+    // Copies them to where there is a place, and looks at what was copied, or at what stands where there is none. int32 pointers
+    // need one.
     Survey copy(std::int64_t* to_indptr, std::int32_t* to_indices, float* to_values, CopiedRows& found) const {
-        const std::int64_t* indptr = pointers_.data();
-        if (to_indptr) indptr = std::copy(indptr, indptr + rows + 1, to_indptr) - rows - 1;
+        const std::int64_t* indptr = to_indptr;
+        if (pointers_.dtype() == nb::dtype<std::int32_t>()) {
+            if (!to_indptr) throw std::invalid_argument("rows: indptr that is not copied is int64");
+            std::copy_n(static_cast<const std::int32_t*>(pointers_.data()), rows + 1, to_indptr);
+        } else if (to_indptr) {
+            std::copy_n(static_cast<const std::int64_t*>(pointers_.data()), rows + 1, to_indptr);
+        } else {
+            indptr = static_cast<const std::int64_t*>(pointers_.data());
+        }
         const Survey pointers = check_pointers(indptr, rows, nonzeros);
         if (pointers.fault != Fault::none) return pointers;
         if (indices_.dtype() == nb::dtype<std::int64_t>()) return copied<std::int64_t>(indptr, to_indices, to_values, found);
@@ -98,7 +106,7 @@ enum class Copy : int { nothing = 0, indices = 1, all = 2 };
 
 // (fault, row, position, width, indptr, indices, values): rows checked, sorted, duplicates summed, in arrays that nobody can
 // write to. Of rows that are in order already only so much is copied as is asked for; None stands for what is not.
-nb::tuple own_rows(In<std::int64_t> pointers, Untyped indices, Untyped values, int how) {
+nb::tuple own_rows(Untyped pointers, Untyped indices, Untyped values, int how) {
     const GivenRows given(pointers, indices, values);
     PooledArray<std::int64_t> to_indptr;
     PooledArray<std::int32_t> to_indices;
@@ -130,7 +138,7 @@ nb::tuple own_rows(In<std::int64_t> pointers, Untyped indices, Untyped values, i
 
 // The same into arrays of the caller's, of the one type of each: making arrays here costs as much as learning a short row.
 // (fault, row, position, width, entries left)
-nb::tuple own_rows_in(In<std::int64_t> pointers, Untyped indices, Untyped values, InOut<std::int64_t> to_indptr,
+nb::tuple own_rows_in(Untyped pointers, Untyped indices, Untyped values, InOut<std::int64_t> to_indptr,
                       InOut<std::int32_t> to_indices, InOut<float> to_values) {
     const GivenRows given(pointers, indices, values);
     if (to_indptr.size() != pointers.size() || to_indices.size() != indices.size() || to_values.size() != indices.size())

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -89,9 +89,15 @@ private:
 // The first row that has no score, -1 if all have. Values of 1e38 that are not scaled down can give scores beyond float32, and
 // sums of them that are no number at all.
 inline std::int64_t first_without_score(const double* scores, std::int64_t scored, std::int64_t rows) {
-    bool all = true;  // without a branch: several at a time
-    for (std::int64_t i = 0; i < scored; ++i) all &= std::fabs(scores[i]) <= std::numeric_limits<double>::max();
-    for (std::int64_t i = 0; !all && i < scored; ++i)
+    // In whole numbers, so that the compiler does several at a time: where all bits of the exponent are set, one more carries.
+    constexpr std::uint64_t LOWEST = std::uint64_t{1} << 52, EXPONENT = 0x7FF * LOWEST;
+    std::uint64_t carried = 0;
+    for (std::int64_t i = 0; i < scored; ++i) {
+        std::uint64_t bits;
+        std::memcpy(&bits, scores + i, sizeof bits);
+        carried |= (bits & EXPONENT) + LOWEST;
+    }
+    for (std::int64_t i = 0; carried >> 63 && i < scored; ++i)
         if (!std::isfinite(scores[i])) return i;
     return scored < rows ? scored : -1;
 }

@@ -253,7 +253,7 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
         raise DataError(f"Block: {size} indices but {len(values)} values; they go in pairs.")
     if indptr.dtype.kind not in "iu" or (indices.dtype.kind not in "iu" and size):
         raise DataError(f"Block: indptr and indices must be whole numbers, got {indptr.dtype} and {indices.dtype}.")
-    starts = np.ascontiguousarray(indptr, INT64)
+    starts = np.ascontiguousarray(indptr, indptr.dtype if indptr.dtype in (INT32, INT64) else INT64)
     columns = np.ascontiguousarray(indices, indices.dtype if indices.dtype in (INT32, INT64) else INT64)
     entries = values if values.dtype in (FLOAT32, FLOAT64) else numeric(values, "Block: values")
     entries = np.ascontiguousarray(entries, entries.dtype if entries.dtype in (FLOAT32, FLOAT64) else FLOAT64)
@@ -269,6 +269,8 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
     else:
         keep = entries.dtype == FLOAT32 and 4 * size > SHARED_FROM
         what = COPY_NOTHING if size < FEW else COPY_INDICES if keep else COPY_ALL
+        if what == COPY_NOTHING:
+            starts = starts.astype(INT64, copy=False)
         fault, row, position, width, own_starts, own_columns, own_entries = _native.own_rows(
             starts, columns, entries, what
         )

@@ -78,20 +78,18 @@ def worded_for_command_line(wanted: bool = True) -> Iterator[None]:
 
 
 # What moves a terminal's cursor, recolours it or turns the direction of text: controls, bidirectional overrides, and
-# what cannot be encoded.
+# what cannot be encoded. Compiled when first used: that takes a millisecond.
 _UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_UNSAFE_IN_TEXT = re.compile(f"[{_UNSAFE}]")
-_UNSAFE_IN_NAME = re.compile(f"[\t\n{_UNSAFE}]")
 
 
 def plain(name: object) -> str:
     """A name from outside, such as that of a file, as a message may show it: \\x1b stands for an escape."""
-    return _UNSAFE_IN_NAME.sub(_escaped, str(name))
+    return re.sub(f"[\t\n{_UNSAFE}]", _escaped, str(name))
 
 
 def plain_text(text: str) -> str:
     """The same for a whole message, whose line ends and tabs are ours."""
-    return _UNSAFE_IN_TEXT.sub(_escaped, text)
+    return re.sub(f"[{_UNSAFE}]", _escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:

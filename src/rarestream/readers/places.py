@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +38,7 @@ class Places:
 
     def of(self, number: int) -> str | None:
         """File and line of a row, as ads.svm:1043."""
-        at = bisect_right(self._firsts, number) - 1
+        at = int(np.searchsorted(self._firsts, number, "right")) - 1
         if at < 0:
             return None
         (name, before, lines), runs = self._pieces[at]
