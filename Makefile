@@ -2,20 +2,27 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
+CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test lint bench docs fuzz torture clean
+.PHONY: demo test check-native lint bench docs fuzz torture clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -q -n auto --dist worksteal tests
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/hardening tests
+
+# What takes long: the core under sanitizers, a minute of fuzzing, two minutes of torture. One after the other: each
+# uses all cores, and the sanitizers a lot of memory.
+check-native: .venv/installed-test
+	$(BIN)/python -m pytest -q tests/hardening
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
 # ARGS="--full" for all of it; see docs/benchmarks.md.
 bench: .venv/installed-bench

@@ -26,7 +26,8 @@ import numpy as np
 
 from rarestream import Block, Model, auc, read
 from rarestream.blocks import concatenate
-from rarestream.learners.lanes import LaneKernel, Lanes, auto_learners
+from rarestream.engines.lanes import LaneKernel, Lanes
+from rarestream.learners.auto import Auto
 from rarestream.race import Racing
 from rarestream.reproduce.protocol import imbalanced, splits
 
@@ -56,12 +57,12 @@ def run(train: Block, test: Block) -> Trial:
     for name in COLUMNS[:2]:
         model = Model(name)
         model.learn(train)
-        model.settle()  # no more rows come
+        model.finish_race()  # no more rows come
         chosen[name] = auc(test.labels, model.score(test))
     racing = Racing("auto")
     racing.learn(train)
     chosen["race"] = auc(test.labels, racing.finish().model.score(test))
-    kernel = LaneKernel(Lanes(auto_learners()))
+    kernel = LaneKernel(Lanes(Auto.candidates()))
     state = kernel.lanes.start(max(train.width, test.width), largest=False)
     kernel.learn(state, train, UNIT)
     scores = kernel.score(state, test, UNIT)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rarestream import Block, DualAveraging, Learner, Model
-from rarestream.learners.lanes import LaneKernel, Lanes
+from rarestream.engines.lanes import LaneKernel, Lanes
 from rarestream.race import Racing
 from shapes import SHAPES, make
 from timing import Contestant, interleaved, timed, touch

@@ -41,7 +41,7 @@ def trials(rows: Block, count: int) -> dict[str, list[float]]:
         for name in LEARNERS:
             model = Model(make_learner(name))
             model.learn(train)
-            model.settle()  # no more rows come: auto keeps the settings in the lead
+            model.finish_race()  # no more rows come: auto keeps the settings in the lead
             found[name].append(auc(test.labels, model.score(test)))
     return found
 

@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`. Nothing is fetched from the network."""
+"""Settings of the documentation, built by `make docs`. Nothing is fetched from the network."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 napoleon_google_docstring = False
+napoleon_use_ivar = True  # attributes in a docstring and documented members may be the same
 exclude_patterns = ["_build"]
 default_role = "code"
 myst_heading_anchors = 3
@@ -37,15 +38,15 @@ html_theme_options: dict[str, Any] = {
 
 
 def plain(line: str) -> str:
-    """A line of prose in which |w| and xbar_ are themselves, not markup; what stands in backquotes is left alone."""
+    """Return a line of prose in which |w| and xbar_ are escaped, so that they are not markup; code is unchanged."""
     parts = line.split("`")
     parts[::2] = [re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
     return "`".join(parts)
 
 
 def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings here are plain text: formulas are indented, parameters stand in columns. Both are set as they are."""
-    if "Parameters" in lines:  # NumPy's style, as scikit-learn's users expect it: napoleon's work
+    """Convert plain-text docstrings: indented formulas and columns become literal blocks."""
+    if {"Parameters", "Attributes", "Returns", "Raises"} & set(lines):  # numpydoc form: napoleon converts it
         return
     paragraphs = [part.split("\n") for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
     found: list[str] = []
@@ -66,7 +67,7 @@ def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list
 
 
 def short_types(app: Any, what: str, name: str, thing: Any, options: Any, signature: str, returned: str) -> Any:
-    """NumPy's types under the names they have in the source."""
+    """Show NumPy's types under the names that they have in the source."""
 
     def short(text: str | None) -> str | None:
         if text is None:
@@ -78,7 +79,7 @@ def short_types(app: Any, what: str, name: str, thing: Any, options: Any, signat
 
 
 def from_registry(app: Any, page: str, source: list[str]) -> None:
-    """Pages say where the registry speaks; so a new learner is in every list without a word here."""
+    """Fill in the lists of learners from the registry, so that a new learner is in all of them."""
     if page not in ("learners/index", "reference"):
         return
     classes = [f".. autoclass:: rarestream.{cls.__name__}" for cls in learner_classes()]
@@ -92,7 +93,7 @@ def from_registry(app: Any, page: str, source: list[str]) -> None:
 
 
 def learner_table() -> list[str]:
-    head = ["class", "names", "objective", "cost of a row", "in the authors' code", "weights", "returns", "paper"]
+    head = ["class", "names", "objective", "cost per row", "in the authors' code", "weights", "returns", "paper"]
     rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for cls in learner_classes():
         names = [name for name in learner_names() if type(make_learner(name)) is cls]

@@ -33,10 +33,17 @@ int main(int count, char** arguments) {
         for (std::uint64_t changes = random() % 8; changes-- && !input.empty();) {
             const std::size_t at = random() % input.size();
             switch (random() % 4) {
-                case 0: input[at] = static_cast<std::uint8_t>(bytes[random() % (sizeof bytes - 1)]); break;
-                case 1: input.erase(input.begin() + static_cast<std::ptrdiff_t>(at)); break;
-                case 2: input.insert(input.begin() + static_cast<std::ptrdiff_t>(at), static_cast<std::uint8_t>(random())); break;
-                default: input.resize(at);
+                case 0:
+                    input[at] = static_cast<std::uint8_t>(bytes[random() % (sizeof bytes - 1)]);
+                    break;
+                case 1:
+                    input.erase(input.begin() + static_cast<std::ptrdiff_t>(at));
+                    break;
+                case 2:
+                    input.insert(input.begin() + static_cast<std::ptrdiff_t>(at), static_cast<std::uint8_t>(random()));
+                    break;
+                default:
+                    input.resize(at);
             }
         }
         LLVMFuzzerTestOneInput(input.data(), input.size());

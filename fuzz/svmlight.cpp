@@ -34,7 +34,7 @@ bool same_bad(const std::vector<BadRow>& a, const std::vector<BadRow>& b) {
     return true;
 }
 
-bool same(const Rows& a, const Rows& b) {
+bool same(const ParsedRows& a, const ParsedRows& b) {
     const std::size_t nonzeros = static_cast<std::size_t>(a.indptr.back());
     return a.indptr == b.indptr && same_bytes(a.labels, b.labels) && a.lines == b.lines && a.columns == b.columns &&
            same_bytes(a.importances, b.importances) && a.tags == b.tags && a.width == b.width &&
@@ -43,7 +43,7 @@ bool same(const Rows& a, const Rows& b) {
            std::memcmp(a.values.get(), b.values.get(), nonzeros * sizeof(float)) == 0;
 }
 
-void check_sound(const Rows& rows, const Options& options, std::size_t size) {
+void check_sound(const ParsedRows& rows, const Options& options, std::size_t size) {
     const std::size_t n = rows.labels.size();
     require(rows.indptr.size() == n + 1 && rows.indptr[0] == 0, "a row pointer for every row");
     require(rows.lines.size() == n && rows.columns.size() == n, "a place for every row");
@@ -69,7 +69,7 @@ void check_sound(const Rows& rows, const Options& options, std::size_t size) {
     for (const BadRow& bad : rows.bad) require(bad.line >= 1 && bad.line <= rows.lines_read && bad.column >= 1, "places");
 }
 
-Rows parsed(const char* text, std::size_t size, const Options& options, Isa isa) {
+ParsedRows parsed(const char* text, std::size_t size, const Options& options, Isa isa) {
     // In a place of its own size, so that reading past it is seen.
     std::unique_ptr<char[]> copy(new char[size]);
     if (size) std::memcpy(copy.get(), text, size);
@@ -88,7 +88,7 @@ std::vector<char> without_comments(const char* text, std::size_t size) {
 }
 
 // The same rows from the same places, and the same lines refused; what a message shows may differ.
-bool same_meaning(const Rows& a, const Rows& b) {
+bool same_meaning(const ParsedRows& a, const ParsedRows& b) {
     if (a.bad.size() != b.bad.size()) return false;
     for (std::size_t i = 0; i < a.bad.size(); ++i) {
         if (a.bad[i].line != b.bad[i].line || a.bad[i].column != b.bad[i].column || a.bad[i].rule != b.bad[i].rule) {
@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Options options{data[0] & 1, (data[0] & 2) != 0, (data[0] & 4) ? 1 : std::int64_t{1} << 40};
     const char* text = reinterpret_cast<const char*>(data) + 1;
     --size;
-    const Rows whole = parsed(text, size, options, Isa::portable);
+    const ParsedRows whole = parsed(text, size, options, Isa::portable);
     check_sound(whole, options, size);
     if (has_avx2()) require(same(whole, parsed(text, size, options, Isa::avx2)), "AVX2 and portable agree");
     const std::vector<char> bare = without_comments(text, size);
@@ -117,8 +117,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (options.stop_after > 1 && size > 1) {
         std::size_t cut = size * data[0] / 256;
         while (cut > 0 && text[cut - 1] != '\n') --cut;
-        const Rows head = parsed(text, cut, options, Isa::portable);
-        const Rows tail = parsed(text + cut, size - cut, options, best_isa());
+        const ParsedRows head = parsed(text, cut, options, Isa::portable);
+        const ParsedRows tail = parsed(text + cut, size - cut, options, best_isa());
         require(head.labels.size() + tail.labels.size() == whole.labels.size(), "a cut between lines loses no row");
         require(head.bad.size() + tail.bad.size() == whole.bad.size(), "a cut between lines changes no verdict");
         require(head.indptr.back() + tail.indptr.back() == whole.indptr.back(), "a cut between lines loses no entry");

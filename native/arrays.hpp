@@ -1,4 +1,4 @@
-// The NumPy arrays that cross the border, by their short names. All are contiguous; none is copied on the way in.
+// Short names for the NumPy arrays that bindings take and return. All are contiguous; no argument is copied.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,12 @@ namespace rarestream {
 
 namespace nb = nanobind;
 
-// What is written in every binding of an argument: an array of another type, or one that is not contiguous, is refused. Left to
-// itself nanobind would hand over a copy, which picks the wrong one of several overloads, and loses what is written to it.
-inline auto exact(const char* name = nullptr) { return nb::arg(name).noconvert(); }
+// For every argument of every binding: an array of another type, or one that is not contiguous, is refused. By default
+// nanobind would pass a copy, which may choose the wrong one of several overloads, and what is written to it is lost.
+inline auto no_convert(const char* name = nullptr) { return nb::arg(name).noconvert(); }
+
+// For enums, which also take the integer of a member.
+inline auto enum_arg(const char* name = nullptr) { return nb::arg(name); }
 
 template <class T>
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -43,18 +46,18 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> copied(const std::vector<T>& items) {
 
 // A NumPy array that nobody can write to, and that gives its memory back to the pool.
 template <class T>
-nb::ndarray<nb::numpy, const T, nb::ndim<1>> sealed(PooledArray<T> data, std::size_t size) {
+nb::ndarray<nb::numpy, const T, nb::ndim<1>> read_only(PooledArray<T> data, std::size_t size) {
     T* raw = data.release();
-    nb::capsule owner(raw, [](void* p) noexcept { Pool::shared().give(p); });
+    nb::capsule owner(raw, [](void* p) noexcept { Pool::shared().deallocate(p); });
     return nb::ndarray<nb::numpy, const T, nb::ndim<1>>(raw, {size}, owner);
 }
 
 // A NumPy array with a copy of the items, which nobody can write to.
 template <class T>
-nb::ndarray<nb::numpy, const T, nb::ndim<1>> sealed_copy(const std::vector<T>& items) {
+nb::ndarray<nb::numpy, const T, nb::ndim<1>> read_only_copy(const std::vector<T>& items) {
     auto copy = pooled<T>(items.size());
     std::copy(items.begin(), items.end(), copy.get());
-    return sealed(std::move(copy), items.size());
+    return read_only(std::move(copy), items.size());
 }
 
 }  // namespace rarestream

@@ -31,9 +31,9 @@ struct PairCount {
 
 // Memory that is about to be filled: not zeroed, and in large pages where the system has them.
 template <class T>
-class Scratch {
-  public:
-    explicit Scratch(std::size_t n) {
+class HugePageBuffer {
+public:
+    explicit HugePageBuffer(std::size_t n) {
         const std::size_t bytes = n * sizeof(T), border = bytes < 16 * page ? 4096 : page;
         std::size_t room = bytes + border;
         raw_.reset(new char[room]);
@@ -45,7 +45,7 @@ class Scratch {
     }
     T* data() { return data_; }
 
-  private:
+private:
     static constexpr std::size_t page = std::size_t{1} << 21;
     std::unique_ptr<char[]> raw_;
     T* data_;
@@ -53,11 +53,11 @@ class Scratch {
 
 // Both classes parted in place by a score: those below it, those equal to it, those above it.
 template <class T>
-struct Parted {
+struct ThreeWayPartition {
     std::size_t p_less, q_less, p_more, q_more;
     std::uint64_t twice;  // the wins of pos over neg, but for those among the lower and among the higher ones
 
-    Parted(T* pos, std::size_t p, T* neg, std::size_t q, T pivot) {
+    ThreeWayPartition(T* pos, std::size_t p, T* neg, std::size_t q, T pivot) {
         const auto less = [pivot](T x) { return x < pivot; };
         const auto same = [pivot](T x) { return x == pivot; };
         T* pos_same = std::partition(pos, pos + p, less);
@@ -98,7 +98,7 @@ std::uint64_t partition_wins(T* pos, std::size_t p, T* neg, std::size_t q, int d
         const auto middle = [](T a, T b, T c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); };
         const T pivot = middle(middle(from[0], from[s], from[2 * s]), middle(from[3 * s], from[4 * s], from[5 * s]),
                                middle(from[6 * s], from[7 * s], from[n - 1]));
-        const Parted<T> parted(pos, p, neg, q, pivot);
+        const ThreeWayPartition<T> parted(pos, p, neg, q, pivot);
         twice += parted.twice + partition_wins(pos, parted.p_less, neg, parted.q_less, ++depth);
         pos += p - parted.p_more;
         neg += q - parted.q_more;
@@ -111,7 +111,7 @@ std::uint64_t partition_wins(T* pos, std::size_t p, T* neg, std::size_t q, int d
 // Counts the wins within one bucket; keeps its tables for the next.
 template <class T>
 class CellWins {
-  public:
+public:
     // Twice the wins of a small class dealt here over (or by) all rows of the other class, read where they are.
     // False, with nothing counted, when cells do not part the small class.
     bool against_rows(const T* small, std::size_t n, bool small_is_pos, const std::int8_t* labels, const T* scores,
@@ -137,7 +137,7 @@ class CellWins {
         const std::size_t n = deal_pos ? p : q, m = deal_pos ? q : p;
         if (!deal(dealt, n)) {
             if (!crowded_ || !crowds) return partition_wins(pos, p, neg, q);
-            const Parted<T> parted(pos, p, neg, q, amid_);
+            const ThreeWayPartition<T> parted(pos, p, neg, q, amid_);
             --crowds;
             return parted.twice + (*this)(pos, parted.p_less, neg, parted.q_less, crowds) +
                    (*this)(pos + p - parted.p_more, parted.p_more, neg + q - parted.q_more, parted.q_more, crowds);
@@ -146,7 +146,7 @@ class CellWins {
         return deal_pos ? 2 * static_cast<std::uint64_t>(n) * m - below_twice : below_twice;
     }
 
-  private:
+private:
     static constexpr std::size_t look = 4, crowd = 48;
 
     // False when the scores crowd or are not finite, so that cells do not part them.
@@ -208,14 +208,14 @@ class CellWins {
     // Subtraction and multiplication round monotonically, so cells keep the order of the scores.
     template <class Act>
     void each_cell(const T* scores, std::size_t n, Act act) const {
-        constexpr std::size_t lot = 8;
+        constexpr std::size_t batch = 8;
         const T least = least_, scale = scale_, last = static_cast<T>(cells_ - 1);
-        const std::size_t whole = n - n % lot;
-        std::int32_t cell[lot];
-        for (std::size_t i = 0; i < whole; i += lot) {
-            for (std::size_t k = 0; k < lot; ++k)
+        const std::size_t whole = n - n % batch;
+        std::int32_t cell[batch];
+        for (std::size_t i = 0; i < whole; i += batch) {
+            for (std::size_t k = 0; k < batch; ++k)
                 cell[k] = static_cast<std::int32_t>(std::min(std::max((scores[i + k] - least) * scale, T{0}), last));
-            for (std::size_t k = 0; k < lot; ++k) act(static_cast<std::uint32_t>(cell[k]), scores[i + k]);
+            for (std::size_t k = 0; k < batch; ++k) act(static_cast<std::uint32_t>(cell[k]), scores[i + k]);
         }
         for (std::size_t i = whole; i < n; ++i)
             act(static_cast<std::uint32_t>(std::min(std::max((scores[i] - least) * scale, T{0}), last)), scores[i]);
@@ -231,17 +231,17 @@ class CellWins {
 
 // The coarse deal: which of `buckets` a score belongs to, learned from a sample so that buckets come out about even.
 template <class T>
-class Dealer {
-  public:
+class BucketAssigner {
+public:
     static constexpr std::size_t cells = 4096;
     static constexpr int max_depth = 10;
 
-    Dealer(const T* scores, std::size_t n, int depth) : depth_(depth), tree_(std::size_t{1} << depth) {
+    BucketAssigner(const T* scores, std::size_t n, int depth) : depth_(depth), tree_(std::size_t{1} << depth) {
         std::vector<T> sample(std::min<std::size_t>(8192, 512 * tree_.size()));  // sorting it costs: no more than needed
-        std::uint64_t dice = 1;
+        std::uint64_t random = 1;
         for (T& s : sample) {  // a fixed sequence: the same scores always take the same way
-            dice = dice * 6364136223846793005u + 1442695040888963407u;
-            s = scores[static_cast<std::size_t>((dice >> 33) * (n / 2147483648.0))];
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            s = scores[static_cast<std::size_t>((random >> 33) * (n / 2147483648.0))];
         }
         std::sort(sample.begin(), sample.end());
         flat_ = lay_flat(sample);
@@ -252,9 +252,9 @@ class Dealer {
     template <class Act>
     void each_bucket(const T* scores, std::size_t n, Act act) const {
         if (flat_) {
-            deal_lots(scores, n, act, [this](T s) { return table_[flat_cell(s)]; });
+            assign_batches(scores, n, act, [this](T s) { return table_[flat_cell(s)]; });
         } else {
-            deal_lots(scores, n, act, [this](T s) {
+            assign_batches(scores, n, act, [this](T s) {
                 std::size_t node = 1;
                 for (int d = 0; d < depth_; ++d) node = 2 * node + (s >= tree_[node]);
                 return static_cast<std::uint16_t>(node - tree_.size());
@@ -262,15 +262,15 @@ class Dealer {
         }
     }
 
-  private:
+private:
     template <class Act, class Bucket>
-    static void deal_lots(const T* scores, std::size_t n, Act act, Bucket bucket) {
-        constexpr std::size_t lot = 8;
-        const std::size_t whole = n - n % lot;
-        std::uint16_t at[lot];
-        for (std::size_t i = 0; i < whole; i += lot) {
-            for (std::size_t k = 0; k < lot; ++k) at[k] = bucket(scores[i + k]);
-            for (std::size_t k = 0; k < lot; ++k) act(i + k, at[k]);
+    static void assign_batches(const T* scores, std::size_t n, Act act, Bucket bucket) {
+        constexpr std::size_t batch = 8;
+        const std::size_t whole = n - n % batch;
+        std::uint16_t at[batch];
+        for (std::size_t i = 0; i < whole; i += batch) {
+            for (std::size_t k = 0; k < batch; ++k) at[k] = bucket(scores[i + k]);
+            for (std::size_t k = 0; k < batch; ++k) act(i + k, at[k]);
         }
         for (std::size_t i = whole; i < n; ++i) act(i, bucket(scores[i]));
     }
@@ -283,7 +283,8 @@ class Dealer {
     bool lay_flat(const std::vector<T>& sample) {
         const std::size_t buckets = tree_.size(), sample_size = sample.size(), margin = sample_size / 1024;
         least_ = sample[margin];
-        scale_ = static_cast<T>(cells / (static_cast<double>(sample[sample_size - 1 - margin]) - static_cast<double>(least_)));
+        scale_ =
+            static_cast<T>(cells / (static_cast<double>(sample[sample_size - 1 - margin]) - static_cast<double>(least_)));
         if (!(scale_ > 0 && scale_ <= std::numeric_limits<T>::max())) return false;
         table_.assign(cells, 0);
         std::size_t i = 0, fullest = 0;
@@ -316,9 +317,9 @@ class Dealer {
 
 // Rows dealt into piles, each a chain of chunks: one pass, without counting first how high each pile will be.
 template <class T>
-class Piles {
-  public:
-    Piles(std::size_t piles, std::size_t rows)
+class BucketLists {
+public:
+    BucketLists(std::size_t piles, std::size_t rows)
         : memory_((rows / chunk + piles + 1) * chunk), ends_(piles), previous_(rows / chunk + piles + 1, none) {
         for (T*& end : ends_) end = fresh(none);
     }
@@ -339,7 +340,7 @@ class Piles {
             out.insert(out.end(), memory_.data() + c * chunk, memory_.data() + (c + 1) * chunk);
     }
 
-  private:
+private:
     static constexpr std::size_t chunk_bytes = 1024, chunk = chunk_bytes / sizeof(T);
     static constexpr std::uint32_t none = ~std::uint32_t{0};
 
@@ -348,7 +349,7 @@ class Piles {
         return memory_.data() + chunk * used_++;
     }
 
-    Scratch<T> memory_;
+    HugePageBuffer<T> memory_;
     std::size_t used_ = 0;
     std::vector<T*> ends_;
     std::vector<std::uint32_t> previous_;  // the chunk of the same pile before this one
@@ -373,13 +374,13 @@ PairCount count_pairs(const std::int8_t* labels, const T* scores, std::size_t n)
         if (wins.against_rows(small.data(), few, positive, labels, scores, n, out.twice)) return out;
     }
     int depth = 0;
-    while (depth < Dealer<T>::max_depth && (n >> depth) > 16384) ++depth;
+    while (depth < BucketAssigner<T>::max_depth && (n >> depth) > 16384) ++depth;
     const std::size_t buckets = std::size_t{1} << depth;
-    Piles<T> piles(2 * buckets, n);  // of bucket b: its negatives, then its positives
+    BucketLists<T> piles(2 * buckets, n);  // of bucket b: its negatives, then its positives
     if (depth == 0) {
         for (std::size_t i = 0; i < n; ++i) piles.put(labels[i] > 0, scores[i]);
     } else {
-        Dealer<T>(scores, n, depth).each_bucket(scores, n, [&](std::size_t i, std::uint16_t b) {
+        BucketAssigner<T>(scores, n, depth).each_bucket(scores, n, [&](std::size_t i, std::uint16_t b) {
             piles.put(2 * static_cast<std::size_t>(b) + (labels[i] > 0), scores[i]);
         });
     }

@@ -1,6 +1,7 @@
 #include "arrays.hpp"
 #include "auc.hpp"
-#include "scored.hpp"
+#include "rank_sketch_arrays.hpp"
+#include "scored_rows.hpp"
 #include "streaming.hpp"
 
 #include <mutex>
@@ -11,7 +12,7 @@
 namespace rarestream {
 
 template <class T>
-std::vector<T> taken(const nb::dict& arrays, const std::string& name) {
+std::vector<T> required_array(const nb::dict& arrays, const std::string& name) {
     In<T> array;
     if (!arrays.contains(name.c_str()) || !nb::try_cast(arrays[name.c_str()], array, false))
         throw std::invalid_argument("needs the array " + name + " (one-dimensional, of its own dtype)");
@@ -38,13 +39,13 @@ using Labels = In<std::int8_t>;
 using Importances = std::optional<In<double>>;
 
 template <class Score>
-struct Given {
+struct ScoredRows {
     const std::int8_t* labels;
     const Score* scores;
     const double* importances;
     std::size_t n;
 
-    Given(const Labels& y, const In<Score>& s, const Importances& h)
+    ScoredRows(const Labels& y, const In<Score>& s, const Importances& h)
         : labels(y.data()), scores(s.data()), importances(h ? h->data() : nullptr), n(s.size()) {
         same_lengths(y.size(), n, h ? h->size() : n);
     }
@@ -53,50 +54,50 @@ struct Given {
 // (fault, row, positive rows, negative rows); rows of importance 0 do not count.
 template <class Score>
 nb::tuple survey_labels(Labels labels, In<Score> scores, Importances importances) {
-    const Given<Score> given(labels, scores, importances);
-    RowSurvey found;
+    const ScoredRows<Score> given(labels, scores, importances);
+    ScoredCheck found;
     std::size_t count[2] = {0, 0};
     {
         nb::gil_scoped_release released;
-        found = survey_scored(given.labels, given.scores, given.importances, given.n);
+        found = check_scored(given.labels, given.scores, given.importances, given.n);
         for (std::size_t i = 0; i < given.n; ++i)
             if (!given.importances || given.importances[i] > 0) ++count[given.labels[i] > 0];
     }
-    return nb::make_tuple(static_cast<int>(found.fault), found.row, count[1], count[0]);
+    return nb::make_tuple(found.fault, found.row, count[1], count[0]);
 }
 
 // (fault, row, positive rows, negative rows, auc).
 template <class Score>
 nb::tuple exact_auc(Labels labels, In<Score> scores, Importances importances) {
-    const Given<Score> given(labels, scores, importances);
-    RowSurvey found;
+    const ScoredRows<Score> given(labels, scores, importances);
+    ScoredCheck found;
     PairCount pairs;
     double auc = 0;
     {
         nb::gil_scoped_release released;
-        found = survey_scored(given.labels, given.scores, given.importances, given.n);
-        if (found.fault == RowFault::none && !given.importances) {
+        found = check_scored(given.labels, given.scores, given.importances, given.n);
+        if (found.fault == ScoredFault::none && !given.importances) {
             pairs = count_pairs(given.labels, given.scores, given.n);
             auc = pairs.auc();
-        } else if (found.fault == RowFault::none) {
+        } else if (found.fault == ScoredFault::none) {
             const ClassPoints points(given.labels, given.scores, given.importances, given.n);
             pairs.n_pos = points.pos.size();
             pairs.n_neg = points.neg.size();
-            auc = place(points.pos, points.neg).auc;
+            auc = placement_stats(points.pos, points.neg).auc;
         }
     }
-    return nb::make_tuple(static_cast<int>(found.fault), found.row, pairs.n_pos, pairs.n_neg, auc);
+    return nb::make_tuple(found.fault, found.row, pairs.n_pos, pairs.n_neg, auc);
 }
 
 // (auc, spread of the positives' and of the negatives' placements) of rows that have been surveyed.
 template <class Score>
 nb::tuple exact_placed(Labels labels, In<Score> scores, Importances importances) {
-    const Given<Score> given(labels, scores, importances);
-    Placed placed;
+    const ScoredRows<Score> given(labels, scores, importances);
+    PlacementStats placed;
     {
         nb::gil_scoped_release released;
         const ClassPoints points(given.labels, given.scores, given.importances, given.n);
-        placed = place(points.pos, points.neg);
+        placed = placement_stats(points.pos, points.neg);
         if (!given.importances) placed.auc = count_pairs(given.labels, given.scores, given.n).auc();
     }
     return nb::make_tuple(placed.auc, placed.spread_pos, placed.spread_neg);
@@ -105,7 +106,7 @@ nb::tuple exact_placed(Labels labels, In<Score> scores, Importances importances)
 // Every row's placement, of rows that have been surveyed.
 template <class Score>
 nb::object row_placements(Labels labels, In<Score> scores, Importances importances) {
-    const Given<Score> given(labels, scores, importances);
+    const ScoredRows<Score> given(labels, scores, importances);
     std::unique_ptr<double[]> out(new double[given.n]);
     {
         nb::gil_scoped_release released;
@@ -117,7 +118,7 @@ nb::object row_placements(Labels labels, In<Score> scores, Importances importanc
 // The importance of positives and of negatives at every distinct score, from the highest down.
 template <class Score>
 nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances) {
-    const Given<Score> given(labels, scores, importances);
+    const ScoredRows<Score> given(labels, scores, importances);
     std::vector<double> pos, neg;
     {
         nb::gil_scoped_release released;
@@ -134,21 +135,21 @@ nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances)
 
 // The sketch and the lock that lets several threads add to it.
 class StreamingSketch {
-  public:
+public:
     // (fault, row); nothing was added unless the fault is 0.
     nb::tuple add(Labels labels, In<double> scores, Importances importances) {
-        const Given<double> given(labels, scores, importances);
-        RowSurvey found;
+        const ScoredRows<double> given(labels, scores, importances);
+        ScoredCheck found;
         {
             nb::gil_scoped_release released;
             // Sums of squares of what is larger would overflow some day, and those of what is smaller vanish.
-            found = survey_scored(given.labels, given.scores, given.importances, given.n, 1e-100, 1e100);
-            if (found.fault == RowFault::none) {
+            found = check_scored(given.labels, given.scores, given.importances, given.n, 1e-100, 1e100);
+            if (found.fault == ScoredFault::none) {
                 const std::lock_guard<std::mutex> held(lock_);
                 sketch_.add(given.labels, given.scores, given.importances, given.n);
             }
         }
-        return nb::make_tuple(static_cast<int>(found.fault), found.row);
+        return nb::make_tuple(found.fault, found.row);
     }
 
     void merge(const StreamingSketch& other) {
@@ -160,7 +161,7 @@ class StreamingSketch {
 
     // auc, spread of the positives' and of the negatives' placements, bound.
     nb::tuple placed() const {
-        Placed placed;
+        PlacementStats placed;
         double bound;
         {
             nb::gil_scoped_release released;
@@ -182,7 +183,7 @@ class StreamingSketch {
         const AucSketch now = copy();
         nb::dict out;
         for (const bool positive : {true, false}) {
-            const FrozenRanks frozen = (positive ? now.pos : now.neg).freeze();
+            const SketchArrays frozen = (positive ? now.pos : now.neg).to_arrays();
             const std::string prefix = positive ? "pos_" : "neg_";
             out[(prefix + "scores").c_str()] = copied(frozen.scores);
             out[(prefix + "weights").c_str()] = copied(frozen.weights);
@@ -197,19 +198,19 @@ class StreamingSketch {
         AucSketch next;
         for (const bool positive : {true, false}) {
             const std::string prefix = positive ? "pos_" : "neg_";
-            FrozenRanks frozen;
-            frozen.scores = taken<double>(arrays, prefix + "scores");
-            frozen.weights = taken<double>(arrays, prefix + "weights");
-            frozen.runs = taken<std::int64_t>(arrays, prefix + "runs");
-            frozen.counts = taken<std::int64_t>(arrays, prefix + "counts");
-            frozen.sums = taken<double>(arrays, prefix + "sums");
-            (positive ? next.pos : next.neg) = RankSketch::thaw(frozen);
+            SketchArrays frozen;
+            frozen.scores = required_array<double>(arrays, prefix + "scores");
+            frozen.weights = required_array<double>(arrays, prefix + "weights");
+            frozen.runs = required_array<std::int64_t>(arrays, prefix + "runs");
+            frozen.counts = required_array<std::int64_t>(arrays, prefix + "counts");
+            frozen.sums = required_array<double>(arrays, prefix + "sums");
+            (positive ? next.pos : next.neg) = RankSketch::from_arrays(frozen);
         }
         const std::lock_guard<std::mutex> held(lock_);
         sketch_ = std::move(next);
     }
 
-  private:
+private:
     AucSketch copy() const {
         const std::lock_guard<std::mutex> held(lock_);
         return sketch_;
@@ -220,14 +221,20 @@ class StreamingSketch {
 };
 
 void bind_auc(nb::module_& m) {
-    m.def("narrow_labels", &narrowed_labels<std::int32_t>, exact());
-    m.def("narrow_labels", &narrowed_labels<std::int64_t>, exact());
-    m.def("narrow_labels", &narrowed_labels<float>, exact());
-    m.def("narrow_labels", &narrowed_labels<double>, exact());
+    nb::enum_<ScoredFault>(m, "ScoredFault", nb::is_arithmetic())  // arithmetic: `none` is false
+        .value("none", ScoredFault::none)
+        .value("label", ScoredFault::label)
+        .value("mixed_labels", ScoredFault::mixed_labels)
+        .value("score", ScoredFault::score)
+        .value("importance", ScoredFault::importance);
+    m.def("narrow_labels", &narrowed_labels<std::int32_t>, no_convert());
+    m.def("narrow_labels", &narrowed_labels<std::int64_t>, no_convert());
+    m.def("narrow_labels", &narrowed_labels<float>, no_convert());
+    m.def("narrow_labels", &narrowed_labels<double>, no_convert());
 
     const auto def = [&m](const char* name, auto of_float, auto of_double) {
-        const auto y = exact("labels"), s = exact("scores");
-        const auto h = exact("importances").none();
+        const auto y = no_convert("labels"), s = no_convert("scores");
+        const auto h = no_convert("importances").none();
         m.def(name, of_float, y, s, h);
         m.def(name, of_double, y, s, h);
     };
@@ -239,13 +246,12 @@ void bind_auc(nb::module_& m) {
 
     nb::class_<StreamingSketch>(m, "StreamingSketch")
         .def(nb::init<>())
-        .def("add", &StreamingSketch::add, exact("labels"), exact("scores"),
-             exact("importances").none())
-        .def("merge", &StreamingSketch::merge, exact())
+        .def("add", &StreamingSketch::add, no_convert("labels"), no_convert("scores"), no_convert("importances").none())
+        .def("merge", &StreamingSketch::merge, no_convert())
         .def("placed", &StreamingSketch::placed)
-        .def("totals", &StreamingSketch::totals, exact())
+        .def("totals", &StreamingSketch::totals, no_convert())
         .def("state", &StreamingSketch::state)
-        .def("load", &StreamingSketch::load, exact());
+        .def("load", &StreamingSketch::load, no_convert());
 }
 
 }  // namespace rarestream

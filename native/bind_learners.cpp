@@ -11,11 +11,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
-#include "borrow.hpp"
+#include "kernel_arguments.hpp"
 #include "csr.hpp"
 #include "gate.hpp"
 #include "kernels.hpp"
-#include "ladder.hpp"
+#include "magnitude_histogram.hpp"
 #include "rank.hpp"
 
 namespace rarestream {
@@ -59,18 +59,18 @@ template <class Real>
 using TableArray = nb::ndarray<Real, nb::ndim<2>, nb::device::cpu>;
 using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
-// A model's state, borrowed for one call.
+// The state of a model, borrowed for one call.
 template <class Real>
-class Borrowed {
-    std::vector<Array> more_;
+class StateArgument {
+    std::vector<ExtraArray> more_;
 
 public:
     State<Real> state{};
 
-    Borrowed(const TableArray<Real>& table, const InOut<double>& tally, const MaybeLargest& largest,
-             const std::vector<AnyArray>& more, std::int64_t first = 0) {
+    StateArgument(const TableArray<Real>& table, const InOut<double>& tally, const OptionalLargest& largest,
+                  const std::vector<AnyArray>& more, std::int64_t first = 0) {
         for (const AnyArray& array : more) {
-            Array lent{array.data(), {1, 1, 1}};
+            ExtraArray lent{array.data(), {1, 1, 1}};
             if (array.ndim() > 3) throw std::invalid_argument("state: an array has more than three axes");
             for (std::size_t axis = 0; axis < array.ndim(); ++axis)
                 lent.shape[axis] = static_cast<std::int64_t>(array.shape(axis));
@@ -121,41 +121,40 @@ public:
     }
 
     template <class Real>
-    std::int64_t learn(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
-                       In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own,
-                       In<std::int8_t> labels, std::optional<In<double>> importances, int scale,
-                       InOut<double> scores) const {
-        LentRows lent_rows(indptr, indices, values, width, own, table.shape(0));
-        Rows& rows = lent_rows.rows;
+    std::int64_t learn(TableArray<Real> table, InOut<double> tally, OptionalLargest largest, std::vector<AnyArray> more,
+                       const BlockArgument& block, Scale scale, InOut<double> scores) const {
+        BorrowedRows borrowed(block, table.shape(0));
+        RowsView& rows = borrowed.rows;
+        const auto labels = block.labels();
+        const auto importances = block.importances();
         const std::size_t n = static_cast<std::size_t>(rows.size);
         if (labels.size() != n || scores.size() != n || (importances && importances->size() != n))
             throw std::invalid_argument("learn: labels, importances and scores go one to a row");
         rows.labels = labels.data();
         rows.importances = importances ? importances->data() : nullptr;
-        const Scale how = scale_of(scale, largest, table.shape(0));
-        const Borrowed<Real> lent(table, tally, largest, more);
+        check_scale(scale, largest, table.shape(0));
+        const StateArgument<Real> lent(table, tally, largest, more);
         const auto& kernel = kernels(lent.state);
         nb::gil_scoped_release released;
-        lent_rows.secure();
-        RowMemory<Real> memory;
-        return kernel.learn(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch(rows));
+        borrowed.copy_unless_sealed();
+        RowScratchBuffer<Real> memory;
+        return kernel.learn(settings_.data(), lent.state, rows, scale, scores.data(), memory.scratch(rows));
     }
 
     // Returns the first row that has no score, -1 if all have.
     template <class Real>
-    std::int64_t score(TableArray<Real> table, InOut<double> tally, MaybeLargest largest, std::vector<AnyArray> more,
-               In<std::int64_t> indptr, In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
-               InOut<double> scores) const {
-        LentRows lent_rows(indptr, indices, values, width, own, table.shape(0));
-        Rows& rows = lent_rows.rows;
+    std::int64_t score(TableArray<Real> table, InOut<double> tally, OptionalLargest largest, std::vector<AnyArray> more,
+                       const BlockArgument& block, Scale scale, InOut<double> scores) const {
+        BorrowedRows borrowed(block, table.shape(0));
+        RowsView& rows = borrowed.rows;
         if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
-        const Scale how = scale_of(scale, largest, table.shape(0));
-        const Borrowed<Real> lent(table, tally, largest, more);
+        check_scale(scale, largest, table.shape(0));
+        const StateArgument<Real> lent(table, tally, largest, more);
         const auto& kernel = kernels(lent.state);
         nb::gil_scoped_release released;
-        lent_rows.secure();
-        RowMemory<Real> memory;
-        kernel.score(settings_.data(), lent.state, rows, how, scores.data(), memory.scratch(rows));
+        borrowed.copy_unless_sealed();
+        RowScratchBuffer<Real> memory;
+        kernel.score(settings_.data(), lent.state, rows, scale, scores.data(), memory.scratch(rows));
         return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
     }
 
@@ -163,7 +162,7 @@ public:
     template <class Real>
     nb::ndarray<nb::numpy, Real, nb::ndim<1>> weights(TableArray<Real> table, InOut<double> tally,
                                                       std::vector<AnyArray> more, std::int64_t first) const {
-        const Borrowed<Real> lent(table, tally, std::nullopt, more, first);
+        const StateArgument<Real> lent(table, tally, std::nullopt, more, first);
         const auto& kernel = kernels(lent.state);
         std::unique_ptr<Real[]> out(new Real[table.shape(0) + 1]);
         {
@@ -185,7 +184,8 @@ inline std::uint32_t bits(float number) {
     return found;
 }
 
-// The coordinates of which some number has a bit set (-0.0 has: a state that is read back is the same to the bit), in order, and their numbers, a row each: what a file keeps.
+// The coordinates of which some number is not all zero bits (-0.0 is not, so that a state read back from a file has the
+// same bits), and their numbers, column by column: what a model file keeps.
 template <class Real>
 nb::tuple touched(TableArray<Real> table) {
     const std::int64_t slots = static_cast<std::int64_t>(table.shape(0));
@@ -216,11 +216,11 @@ nb::tuple touched(TableArray<Real> table) {
     return nb::make_tuple(copied(index), owned(std::move(kept), size));
 }
 
-// The counts of a Ladder that these numbers stand on.
+// The counts of a MagnitudeHistogram of these numbers.
 template <class Real>
-nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> ladder(In<Real> numbers, double most) {
-    std::vector<std::int32_t> counts(Ladder::NUMBERS);
-    Ladder(counts.data(), most).stand(numbers.data(), numbers.size());
+nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> ladder(In<Real> numbers, double budget) {
+    std::vector<std::int32_t> counts(MagnitudeHistogram::COUNTS);
+    MagnitudeHistogram(counts.data(), budget).fill(numbers.data(), numbers.size());
     return copied(counts);
 }
 
@@ -241,18 +241,18 @@ Scorers<Real> scorers() {
 }
 
 template <class Real>
-std::int64_t score_weights(In<Real> weights, MaybeLargest largest, In<std::int64_t> indptr, In<std::int32_t> indices,
-                   In<float> values, std::int64_t width, bool own, int scale, InOut<double> scores) {
-    LentRows lent_rows(indptr, indices, values, width, own, weights.size());
-    Rows& rows = lent_rows.rows;
+std::int64_t score_weights(In<Real> weights, OptionalLargest largest, const BlockArgument& block, Scale scale,
+                           InOut<double> scores) {
+    BorrowedRows borrowed(block, weights.size());
+    RowsView& rows = borrowed.rows;
     if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
-    const Scale how = scale_of(scale, largest, weights.size());
+    check_scale(scale, largest, weights.size());
     const float* most = largest ? largest->data() : nullptr;
     const std::int64_t size = static_cast<std::int64_t>(weights.size());
     nb::gil_scoped_release released;
-    lent_rows.secure();
-    RowMemory<Real> memory;
-    scorers<Real>().score(weights.data(), size, most, rows, how, scores.data(), memory.scratch(rows));
+    borrowed.copy_unless_sealed();
+    RowScratchBuffer<Real> memory;
+    scorers<Real>().score(weights.data(), size, most, rows, scale, scores.data(), memory.scratch(rows));
     return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
 }
 
@@ -269,21 +269,20 @@ nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> ranked_weights(In<Real> weight
 // scores: a row to each size.
 // Returns the first row that has no scores, -1 if all have.
 template <class Real>
-std::int64_t path_scores(In<Real> weights, In<std::uint16_t> classes, MaybeLargest largest, In<std::int64_t> indptr,
-                 In<std::int32_t> indices, In<float> values, std::int64_t width, bool own, int scale,
-                 nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores) {
-    LentRows lent_rows(indptr, indices, values, width, own, weights.size());
-    Rows& rows = lent_rows.rows;
+std::int64_t path_scores(In<Real> weights, In<std::uint16_t> classes, OptionalLargest largest, const BlockArgument& block,
+                         Scale scale, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores) {
+    BorrowedRows borrowed(block, weights.size());
+    RowsView& rows = borrowed.rows;
     if (scores.shape(1) != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("path: one to a row");
     if (classes.size() != weights.size()) throw std::invalid_argument("path: a class to each weight");
-    const Scale how = scale_of(scale, largest, weights.size());
+    check_scale(scale, largest, weights.size());
     const float* most = largest ? largest->data() : nullptr;
     const std::int64_t d = static_cast<std::int64_t>(weights.size()), sizes = static_cast<std::int64_t>(scores.shape(0));
     nb::gil_scoped_release released;
-    lent_rows.secure();
+    borrowed.copy_unless_sealed();
     if (rows.size < static_cast<std::int64_t>(scores.shape(1))) return rows.size;
-    RowMemory<Real> memory;
-    scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, rows, how, scores.data(), memory.scratch(rows));
+    RowScratchBuffer<Real> memory;
+    scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, rows, scale, scores.data(), memory.scratch(rows));
     return -1;
 }
 
@@ -291,45 +290,50 @@ std::int64_t path_scores(In<Real> weights, In<std::uint16_t> classes, MaybeLarge
 
 void bind_learners(nb::module_& m) {
     m.def("isa", &isa);
-    m.def("set_isa", &set_isa, exact());
+    m.def("set_isa", &set_isa, no_convert());
     nb::class_<Gate>(m, "Gate")
         .def(nb::init<>())
         .def("begin_learning", &Gate::begin_learning)
         .def("end_learning", &Gate::end_learning)
         .def("begin_scoring", &Gate::begin_scoring)
         .def("end_scoring", &Gate::end_scoring);
+    nb::enum_<Scale>(m, "Scale", nb::is_arithmetic())
+        .value("none", Scale::none)
+        .value("unit", Scale::unit)
+        .value("max", Scale::max);
     const auto learn_args = [](auto& kernel, auto method) {
-        kernel.def("learn", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(), exact(), exact(),
-                   exact(), exact().none(), exact(), exact());
+        kernel.def("learn", method, no_convert(), no_convert(), no_convert().none(), no_convert(), no_convert(), enum_arg(),
+                   no_convert());
     };
     const auto score_args = [](auto& kernel, auto method) {
-        kernel.def("score", method, exact(), exact(), exact().none(), exact(), exact(), exact(), exact(), exact(), exact(),
-                   exact(), exact());
+        kernel.def("score", method, no_convert(), no_convert(), no_convert().none(), no_convert(), no_convert(), enum_arg(),
+                   no_convert());
     };
-    auto kernel = nb::class_<Kernel>(m, "Kernel").def(nb::init<const std::string&, std::vector<double>>(), exact(), exact());
+    auto kernel = nb::class_<Kernel>(m, "Kernel")
+                      .def(nb::init<const std::string&, std::vector<double>>(), no_convert(), no_convert());
     learn_args(kernel, &Kernel::learn<float>);
     learn_args(kernel, &Kernel::learn<double>);
     score_args(kernel, &Kernel::score<float>);
     score_args(kernel, &Kernel::score<double>);
     const auto weights_args = [](auto& kernel, auto method) {
-        kernel.def("weights", method, exact(), exact(), exact(), exact());
+        kernel.def("weights", method, no_convert(), no_convert(), no_convert(), no_convert());
     };
     weights_args(kernel, &Kernel::weights<float>);
     weights_args(kernel, &Kernel::weights<double>);
-    m.def("touched", &touched<float>, exact());
-    m.def("touched", &touched<double>, exact());
-    m.def("score_weights", &score_weights<float>, exact(), exact().none(), exact(), exact(), exact(), exact(),
-          exact(), exact(), exact());
-    m.def("score_weights", &score_weights<double>, exact(), exact().none(), exact(), exact(), exact(), exact(),
-          exact(), exact(), exact());
-    m.def("ladder", &ladder<float>, exact(), exact());
-    m.def("ladder", &ladder<double>, exact(), exact());
-    m.def("ranked", &ranked_weights<float>, exact());
-    m.def("ranked", &ranked_weights<double>, exact());
-    m.def("score_path", &path_scores<float>, exact(), exact(), exact().none(), exact(), exact(), exact(),
-          exact(), exact(), exact(), exact());
-    m.def("score_path", &path_scores<double>, exact(), exact(), exact().none(), exact(), exact(), exact(),
-          exact(), exact(), exact(), exact());
+    m.def("touched", &touched<float>, no_convert());
+    m.def("touched", &touched<double>, no_convert());
+    m.def("score_weights", &score_weights<float>, no_convert(), no_convert().none(), no_convert(), enum_arg(),
+          no_convert());
+    m.def("score_weights", &score_weights<double>, no_convert(), no_convert().none(), no_convert(), enum_arg(),
+          no_convert());
+    m.def("ladder", &ladder<float>, no_convert(), no_convert());
+    m.def("ladder", &ladder<double>, no_convert(), no_convert());
+    m.def("ranked", &ranked_weights<float>, no_convert());
+    m.def("ranked", &ranked_weights<double>, no_convert());
+    m.def("score_path", &path_scores<float>, no_convert(), no_convert(), no_convert().none(), no_convert(), enum_arg(),
+          no_convert());
+    m.def("score_path", &path_scores<double>, no_convert(), no_convert(), no_convert().none(), no_convert(), enum_arg(),
+          no_convert());
 }
 
 }  // namespace rarestream

@@ -15,8 +15,7 @@ class PublishedMethod {
     std::int64_t learned_ = 0;
 
 public:
-    PublishedMethod(const std::string& name, const std::vector<double>& settings, std::int64_t features,
-                    std::int64_t rows)
+    PublishedMethod(const std::string& name, const std::vector<double>& settings, std::int64_t features, std::int64_t rows)
         : shape_{features, rows} {
         if (features < 1 || rows < 1) throw std::invalid_argument("published: needs features and rows");
         method_ = published::find(name, shape_, settings);
@@ -59,9 +58,9 @@ public:
 
 void bind_published(nb::module_& m) {
     nb::class_<PublishedMethod>(m, "PublishedMethod")
-        .def(nb::init<const std::string&, const std::vector<double>&, std::int64_t, std::int64_t>(), exact(),
-             exact(), exact(), exact())
-        .def("learn", &PublishedMethod::learn, exact(), exact(), exact(), exact(), exact())
+        .def(nb::init<const std::string&, const std::vector<double>&, std::int64_t, std::int64_t>(), no_convert(),
+             no_convert(), no_convert(), no_convert())
+        .def("learn", &PublishedMethod::learn, no_convert(), no_convert(), no_convert(), no_convert(), no_convert())
         .def("weights", &PublishedMethod::weights);
 }
 

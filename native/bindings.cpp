@@ -1,4 +1,4 @@
-// The door between Python and the core: each room's bindings stand in a file of their own.
+// The Python module. The bindings of each part of the core are in a file of their own.
 #include <nanobind/nanobind.h>
 
 namespace rarestream {
@@ -7,15 +7,15 @@ void bind_learners(nanobind::module_&);
 void bind_svmlight(nanobind::module_&);
 void bind_auc(nanobind::module_&);
 void bind_published(nanobind::module_&);
-void bind_race(nanobind::module_&);
+void bind_lanes(nanobind::module_&);
 }  // namespace rarestream
 
 NB_MODULE(_native, m) {
-    m.doc() = "The compiled core of rarestream; its sources stand in native/.";
+    m.doc() = "The compiled core of rarestream; its sources are in native/.";
     rarestream::bind_blocks(m);
     rarestream::bind_learners(m);
     rarestream::bind_svmlight(m);
     rarestream::bind_auc(m);
     rarestream::bind_published(m);
-    rarestream::bind_race(m);
+    rarestream::bind_lanes(m);
 }

@@ -10,39 +10,40 @@
 
 namespace rarestream {
 
-// Of a row that counts; blocks.py says so, too. Steps of rows that weigh more would leave float32, and squares of less vanish.
+// Limits of an importance that is not 0; blocks.py has the same. Larger ones would overflow float32 in a step, and the
+// squares of smaller ones underflow.
 constexpr double SMALLEST_IMPORTANCE = 1e-100, LARGEST_IMPORTANCE = 1e12;
 
-enum class Fault : int { none = 0, pointers = 1, index = 2, value = 3, changed = 4, sum = 5 };
+enum class CsrFault : int { none = 0, indptr = 1, index = 2, value = 3, changed = 4, sum = 5 };
 
-struct Survey {
-    Fault fault = Fault::none;
+struct CsrCheck {
+    CsrFault fault = CsrFault::none;
     std::int64_t row = 0, position = 0;  // where the first fault is
 };
 
-inline Survey check_pointers(const std::int64_t* indptr, std::int64_t rows, std::int64_t nonzeros) {
+inline CsrCheck check_indptr(const std::int64_t* indptr, std::int64_t rows, std::int64_t nonzeros) {
     bool sound = indptr[0] == 0 && indptr[rows] == nonzeros;
-    if (!sound) return {Fault::pointers};
+    if (!sound) return {CsrFault::indptr};
     for (std::int64_t i = 0; i < rows; ++i) sound &= indptr[i] <= indptr[i + 1];
     if (sound) return {};
     std::int64_t row = 0;
     while (row + 1 < rows && indptr[row] <= indptr[row + 1]) ++row;
-    return {Fault::pointers, row};
+    return {CsrFault::indptr, row};
 }
 
-// Where the first entry is that breaks a rule. Nobody has copied these arrays: they may change at any time.
+// Where the first invalid entry is. These arrays belong to the caller, who may change them at any time.
 template <class Index, class Value>
-Survey first_fault(const std::int64_t* indptr, std::int64_t rows, const Index* indices, const Value* values,
-                   std::int64_t nonzeros) {
+CsrCheck first_fault(const std::int64_t* indptr, std::int64_t rows, const Index* indices, const Value* values,
+                     std::int64_t nonzeros) {
     for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t p = std::max<std::int64_t>(0, indptr[i]); p < std::min(indptr[i + 1], nonzeros); ++p) {
             const std::int64_t j = static_cast<std::int64_t>(indices[p]);
             const bool bad_index = j < 0 || j >= INT32_MAX;
             if (bad_index || !std::isfinite(static_cast<float>(values[p])))
-                return {bad_index ? Fault::index : Fault::value, i, p};
+                return {bad_index ? CsrFault::index : CsrFault::value, i, p};
         }
     }
-    return {Fault::changed};  // the caller's arrays are sound now, and were not a moment ago
+    return {CsrFault::changed};  // another thread has changed the arrays: they are valid now
 }
 
 // Sorts one row in place and sums duplicates; returns the entries left. A sum in double: the order of duplicates

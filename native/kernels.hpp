@@ -1,5 +1,5 @@
-// The border between the bindings and the kernels: plain types and a table of functions. The kernels are compiled twice,
-// for any machine and with AVX2; each of the two finds its functions by a learner's name.
+// The types that the bindings and the kernels share, and a table of functions. The kernels are compiled twice, for any
+// machine and with AVX2; each build finds its functions by the name of a learner.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@ namespace rarestream {
 
 enum class Scale : int { none = 0, unit = 1, max = 2 };
 
-// What was found while copying rows: copy_rows.hpp.
-struct CopiedRows {
-    bool sound;          // indices fit in int32 and are not negative, values are finite
-    bool ascending;      // indices, in every row
+// What copy_rows.hpp found while it copied rows.
+struct CopyResult {
+    bool valid;          // indices fit in int32 and are not negative, values are finite
+    bool ascending;      // the indices of every row
     std::int64_t width;  // largest index + 1
 };
 
-struct Rows {  // borrowed from a Block: sorted, unique, finite
+// Rows of a Block in CSR form, borrowed for one call: indices ascend within a row, values are finite.
+struct RowsView {
     const std::int64_t* indptr;
     const std::int32_t* indices;
     const float* values;
@@ -24,45 +25,49 @@ struct Rows {  // borrowed from a Block: sorted, unique, finite
     std::int64_t size;
 };
 
-// A coordinate's two numbers stand side by side: one cache line access brings both. n is the root of v.
+// The two numbers of a coordinate are adjacent, so that one cache line brings both. n is the square root of v.
 template <class Real>
 struct Pair {
     Real z, n;
 };
 
-// What NumPy lends of a model's state: learners/base.py says which part is which.
-struct Array {  // neither per coordinate nor a single number
+// An array of the state that is neither per coordinate nor a single number.
+struct ExtraArray {
     void* data;
     std::int64_t shape[3];
 };
 
+// The state of a model, borrowed from NumPy for one call. State in learners/base.py is the same in Python.
 template <class Real>
 struct State {
-    Real* table;                // a few numbers for each coordinate
-    std::int64_t size, columns;  // coordinates, numbers of each
-    std::int64_t step, apart;   // from a coordinate to the next, from a column to the next
-    std::int64_t first;         // which coordinate the table starts with
-    float* largest;             // |x| of every coordinate, for Scale::max; else null
-    double* tally;              // a Tally, then the learner's own numbers
-    std::int64_t numbers;       // how many in all
-    const Array* more;
-    std::int64_t arrays;        // how many in `more`
+    Real* table;                             // a few numbers for each coordinate
+    std::int64_t size, columns;              // coordinates, numbers of each
+    std::int64_t row_stride, column_stride;  // of the table, in numbers
+    std::int64_t first;                      // the coordinate the table starts with
+    float* largest;                          // |x| of every coordinate, for Scale::max; else null
+    double* tally;                           // a Tally, then the learner's own scalars
+    std::int64_t n_scalars;                  // in `tally`
+    const ExtraArray* extra;
+    std::int64_t n_extra;
 
     Pair<Real>* pairs() const { return reinterpret_cast<Pair<Real>*>(table); }
 };
 
-// Memory for one row, lent by the caller: as long as the block's longest row, rounded up to whole lanes.
+// Memory for one row, owned by the caller: as long as the longest row of the block, rounded up to whole vectors.
 template <class Real>
-struct Scratch {
-    Real *x, *z, *n, *w, *ready, *shrink;
+struct RowScratch {
+    Real *x, *z, *n, *w;
+    Real* scaled;   // values of a row that had to be scaled before they were read
+    Real* rescale;  // Scale::max: what the coordinates' older numbers are to be multiplied by
 };
 
 template <class Real>
 struct Kernels {
     bool (*fits)(const double* settings, const State<Real>&);  // whether the state is one of this learner's
-    std::int64_t (*learn)(const double* settings, const State<Real>&, const Rows&, Scale, double* scores,
-                          const Scratch<Real>&);
-    void (*score)(const double* settings, const State<Real>&, const Rows&, Scale, double* scores, const Scratch<Real>&);
+    std::int64_t (*learn)(const double* settings, const State<Real>&, const RowsView&, Scale, double* scores,
+                          const RowScratch<Real>&);
+    void (*score)(const double* settings, const State<Real>&, const RowsView&, Scale, double* scores,
+                  const RowScratch<Real>&);
     void (*weights)(const double* settings, const State<Real>&, Real* out);
 };
 
@@ -72,13 +77,13 @@ struct LearnerKernels {
     Kernels<double> in_float64;
 };
 
-// With weights that stand in a plain array, whatever learner they are from.
+// For weights in an array, from whatever learner.
 template <class Real>
 struct Scorers {
-    void (*score)(const Real* weights, std::int64_t size, const float* largest, const Rows&, Scale, double* scores,
-                  const Scratch<Real>&);
+    void (*score)(const Real* weights, std::int64_t size, const float* largest, const RowsView&, Scale, double* scores,
+                  const RowScratch<Real>&);
     void (*path)(const Real* weights, const std::uint16_t* classes, std::int64_t size, std::int64_t sizes,
-                 const float* largest, Rows, Scale, double* scores, Scratch<Real>);
+                 const float* largest, RowsView, Scale, double* scores, RowScratch<Real>);
 };
 
 }  // namespace rarestream

@@ -7,8 +7,8 @@
 #include "kernels.hpp"
 #include "learn.hpp"
 #include "learners/all.hpp"
-#include "path.hpp"
-#include "run.hpp"
+#include "pruning_path.hpp"
+#include "updater.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -22,52 +22,52 @@ Learner from_settings(const double* settings) {
 }
 
 // Two kinds of learner, two loops: those whose coordinate is a pair {z, n} and whose row matters only through its slope,
-// and those with a Run of their own.
+// and those with an Updater of their own.
 template <class Learner>
-constexpr auto has_run(int) -> decltype(sizeof(typename Learner::template Run<float>), true) {
+constexpr auto has_updater(int) -> decltype(sizeof(typename Learner::template Updater<float>), true) {
     return true;
 }
 template <class Learner>
-constexpr bool has_run(...) {
+constexpr bool has_updater(...) {
     return false;
 }
 
 template <class Learner, class Real>
 Kernels<Real> kernels() {
-    if constexpr (has_run<Learner>(0)) {
-        using Run = typename Learner::template Run<Real>;
+    if constexpr (has_updater<Learner>(0)) {
+        using Updater = typename Learner::template Updater<Real>;
         return {
             [](const double* settings, const State<Real>& state) {
-                return Run::fits(from_settings<Learner>(settings), state);
+                return Updater::fits(from_settings<Learner>(settings), state);
             },
-            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
-               const Scratch<Real>& scratch) {
+            [](const double* settings, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
+               const RowScratch<Real>& scratch) {
                 const Learner learner = from_settings<Learner>(settings);
-                Run run(learner, state);
-                return learn_rows(run, state, rows, scale, scores, scratch);
+                Updater updater(learner, state);
+                return learn_with_updater(updater, state, rows, scale, scores, scratch);
             },
-            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
-               const Scratch<Real>& scratch) {
+            [](const double* settings, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
+               const RowScratch<Real>& scratch) {
                 const Learner learner = from_settings<Learner>(settings);
-                score_run(Run(learner, state), state, rows, scale, scores, scratch);
+                score_with_updater(Updater(learner, state), state, rows, scale, scores, scratch);
             },
             [](const double* settings, const State<Real>& state, Real* out) {
                 const Learner learner = from_settings<Learner>(settings);
-                const Run run(learner, state);
-                for (std::int32_t j = 0; j < state.size; ++j) out[j] = run.weight(j) + Real(0);  // no negative zeros
+                const Updater updater(learner, state);
+                for (std::int32_t j = 0; j < state.size; ++j) out[j] = updater.weight(j) + Real(0);  // no negative zeros
             },
         };
     } else {
         return {
             [](const double*, const State<Real>& state) {
-                return state.columns == 2 && state.step == 2 && state.numbers * sizeof(double) == sizeof(Tally);
+                return state.columns == 2 && state.row_stride == 2 && state.n_scalars * sizeof(double) == sizeof(Tally);
             },
-            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
-               const Scratch<Real>& scratch) {
+            [](const double* settings, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
+               const RowScratch<Real>& scratch) {
                 return learn(from_settings<Learner>(settings), state, rows, scale, scores, scratch);
             },
-            [](const double* settings, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
-               const Scratch<Real>& scratch) {
+            [](const double* settings, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
+               const RowScratch<Real>& scratch) {
                 score(from_settings<Learner>(settings), state, rows, scale, scores, scratch);
             },
             [](const double* settings, const State<Real>& state, Real* out) {
@@ -78,16 +78,16 @@ Kernels<Real> kernels() {
 }
 
 LearnerKernels find_kernels(const char* name) {
-#define RARESTREAM_FIND(Learner)                                                                       \
-    if (std::strcmp(name, #Learner) == 0)                                                              \
+#define RARESTREAM_FIND(Learner)          \
+    if (std::strcmp(name, #Learner) == 0) \
         return {sizeof(Learner) / sizeof(double), kernels<Learner, float>(), kernels<Learner, double>()};
     RARESTREAM_LEARNERS(RARESTREAM_FIND)
 #undef RARESTREAM_FIND
     return {};
 }
 
-#define RARESTREAM_COPY(Index, Value)                                                                                 \
-    template CopiedRows copy_rows(const std::int64_t*, std::int64_t, const Index*, const Value*, std::int64_t, \
+#define RARESTREAM_COPY(Index, Value)                                                                          \
+    template CopyResult copy_rows(const std::int64_t*, std::int64_t, const Index*, const Value*, std::int64_t, \
                                   std::int32_t*, float*);
 RARESTREAM_COPY(std::int32_t, float)
 RARESTREAM_COPY(std::int32_t, double)

@@ -1,28 +1,28 @@
 // Weights in the l1 ball |w|_1 <= r. Projecting them is shrinking them all by one threshold, and thresholds add up: a
 // weight shrunk by t, then by t', is shrunk by t + t'. So a weight is kept as u = sign(w) (|w| + theta), theta the sum of
 // all thresholds so far, and a projection moves theta, not the weights. What it has to find are the weights it brings to
-// zero: the sizes |u| of those that live stand side by side, in no order, to be compared with theta eight at a time.
+// zero: the sizes |u| of the nonzero weights are kept in one array, in no order, and compared with theta eight at a time.
 //
-// The threshold is that of Michelot (1986) as Condat (2016) runs it: of all that live, the mean excess is a lower bound of
-// it; those below it die, which raises the bound, until none does.
+// The threshold is found as by Michelot (1986) and Condat (2016): the mean excess of the nonzero weights is a lower bound
+// of it; weights below it become zero, which raises the bound, until none does.
 #pragma once
 
 #include <cstdint>
 
-#include "lanes.hpp"
+#include "simd.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
 template <class Real>
 struct L1Ball {
-    std::int32_t* at;     // the coordinates that live
-    Real* size;           // their |u|
-    std::int32_t* place;  // of every coordinate: 1 + where it stands among them, or 0
+    std::int32_t* at;                // coordinates whose weight is not zero
+    Real* size;                      // their |u|
+    std::int32_t* place;             // position of every coordinate among them plus 1, or 0
     double &theta, &sizes, &living;  // the threshold; the sum of all `size`, and their number: owned by NumPy
 
-    // |u| of a coordinate becomes `to`, 0 being the end of it.
-    RARESTREAM_INLINE void put(std::int32_t j, Real to) {
+    // Sets |u| of a coordinate; 0 removes it.
+    RARESTREAM_ALWAYS_INLINE void put(std::int32_t j, Real to) {
         std::int64_t p = place[j] - 1;
         if (p < 0) {
             if (to == 0) return;
@@ -36,14 +36,14 @@ struct L1Ball {
         if (to == 0) remove(p);
     }
 
-    // Raises theta until the weights are in the ball. For each coordinate it brings to zero it calls look(j), and a little
-    // later die(j), before theta moves.
-    template <class Look, class Die>
-    void project(double r, Look&& look, Die&& die) {
+    // Raises theta until the weights are in the ball. For each coordinate that becomes zero it calls prefetch(j), and a
+    // little later on_zero(j), before theta changes.
+    template <class Prefetch, class OnZero>
+    void project(double r, Prefetch&& prefetch, OnZero&& on_zero) {
         double to = theta;
-        for (bool died = true; died && living > 0 && sizes - living * theta > r;) {
+        for (bool removed = true; removed && living > 0 && sizes - living * theta > r;) {
             to = (sizes - r) / living;
-            died = bury(static_cast<Real>(to), look, die);
+            removed = remove_up_to(static_cast<Real>(to), prefetch, on_zero);
         }
         if (living == 0) sizes = 0;
         if (to > theta) theta = to;
@@ -59,32 +59,32 @@ private:
         place[at[p]] = static_cast<std::int32_t>(p + 1);
     }
 
-    template <class Look, class Die>
-    bool bury(Real least, Look&& look, Die&& die) {
-        constexpr std::int64_t RUN = 8 * LANES;
-        bool died = false;
+    template <class Prefetch, class OnZero>
+    bool remove_up_to(Real least, Prefetch&& prefetch, OnZero&& on_zero) {
+        constexpr std::int64_t CHUNK = 8 * LANES;
+        bool removed = false;
         for (std::int64_t p = 0; p < living;) {
-            const std::int64_t left = static_cast<std::int64_t>(living) - p, run = left < RUN ? left : RUN;
-            std::int32_t dead = 0;
-            for (std::int64_t l = 0; l < run; ++l) dead += size[p + l] <= least;
-            if (dead == 0) {
+            const std::int64_t left = static_cast<std::int64_t>(living) - p, run = left < CHUNK ? left : CHUNK;
+            std::int32_t zeros = 0;
+            for (std::int64_t l = 0; l < run; ++l) zeros += size[p + l] <= least;
+            if (zeros == 0) {
                 p += run;
                 continue;
             }
-            died = true;
+            removed = true;
             for (std::int64_t l = 0; l < run; ++l)
-                if (size[p + l] <= least) look(at[p + l]);
+                if (size[p + l] <= least) prefetch(at[p + l]);
             for (const std::int64_t end = p + run; p < end && p < living;) {
                 if (size[p] > least) {
                     ++p;
                     continue;
                 }
                 sizes -= size[p];
-                die(at[p]);
+                on_zero(at[p]);
                 remove(p);
             }
         }
-        return died;
+        return removed;
     }
 };
 

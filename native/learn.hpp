@@ -1,74 +1,90 @@
 // The loop of learners whose coordinate is a pair {z, n} and whose rows matter through their slope alone: gather the row's
-// pairs, score, ask the learner for the slope, step, scatter. Others: run.hpp.
+// pairs, score, ask the learner for the slope, step, scatter. Others: updater.hpp.
 #pragma once
 
 #include <cstdint>
 
 #include "csr.hpp"
-#include "lanes.hpp"
+#include "simd.hpp"
 #include "rows.hpp"
 #include "tally.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// Brings coordinates near before their rows come. Far enough ahead to hide main memory, near enough to stay in cache:
-// measured best at 60 to 240 non-zeros. A table that fits in the nearer caches loses by it.
-class Ahead {
-    static constexpr std::int64_t DISTANCE = 120, FROM_BYTES = 1 << 20;
+// Prefetches the coordinates of rows to come. The distance hides the latency of main memory while what was fetched is still
+// in the cache: 60 to 240 non-zeros measured best. For a table that fits in the L2 cache it only costs time.
+class Prefetcher {
+    static constexpr std::int64_t DISTANCE = 120, MIN_TABLE_BYTES = 1 << 20, LINE = 64;
     const char* table_;
     std::int64_t bytes_;        // of an entry
-    const std::int32_t* last_;  // where the last whole lanes start that are far enough from the end; null: do not look
+    const std::int32_t* last_;  // the last index from which a whole vector can be prefetched; null: never
 
 public:
-    RARESTREAM_INLINE Ahead(const void* table, std::int64_t bytes, std::int64_t size, const Rows& rows)
+    RARESTREAM_ALWAYS_INLINE Prefetcher(const void* table, std::int64_t bytes, std::int64_t size, const RowsView& rows)
         : table_(static_cast<const char*>(table)), bytes_(bytes), last_(nullptr) {
         const std::int64_t nonzeros = rows.indptr[rows.size];
-        if (size * bytes > FROM_BYTES && nonzeros >= DISTANCE + LANES) last_ = rows.indices + nonzeros - DISTANCE - LANES;
+        if (size * bytes > MIN_TABLE_BYTES && nonzeros >= DISTANCE + LANES)
+            last_ = rows.indices + nonzeros - DISTANCE - LANES;
     }
 
-    RARESTREAM_INLINE void look(const std::int32_t* at) const {
+    // The cache line each entry starts in, of the eight entries at a distance from `at`.
+    RARESTREAM_ALWAYS_INLINE void prefetch(const std::int32_t* at) const {
         if (at > last_) return;
         for (int l = 0; l < LANES; ++l) __builtin_prefetch(table_ + at[DISTANCE + l] * bytes_, 1, 3);
     }
+
+    // All lines of these entries, for entries of several lines.
+    RARESTREAM_ALWAYS_INLINE void prefetch_all_lines(const std::int32_t* at) const {
+        if (at > last_) return;
+        for (int l = 0; l < LANES; ++l) {
+            const char* const first = table_ + at[DISTANCE + l] * bytes_;
+            __builtin_prefetch(first, 1, 3);
+            if (bytes_ > LINE) __builtin_prefetch(first + LINE, 1, 3);
+            for (std::int64_t b = 2 * LINE; b < bytes_; b += LINE) __builtin_prefetch(first + b, 1, 3);
+        }
+    }
 };
 
-// A step this large would leave numbers whose squares, sums and products overflow: of 10^8 steps that are smaller, none do.
+// A step this large would give numbers whose squares, sums and products overflow; after 10^8 smaller steps none do.
 template <class Real>
-constexpr double BOUND = sizeof(Real) == 4 ? 1e15 : 1e148;
+constexpr double STEP_LIMIT = sizeof(Real) == 4 ? 1e15 : 1e148;
 
-// Whether a row of this score, class means, square and importance would take a step that large. Hardly ever called, so kept out
-// of the loop.
+// Whether a row of this score, class means, square and importance would take a step that large. It is rarely called, so it
+// is kept out of the loop.
 template <class Real>
-__attribute__((noinline)) bool steps_too_far(double s, double a, double b, double xx, double h) {
+__attribute__((noinline)) bool exceeds_step_limit(double s, double a, double b, double xx, double h) {
     const double slope = 2 + std::fabs(s) + std::fabs(a) + std::fabs(b), length = xx > 1 ? std::sqrt(xx) : 1;
-    return !(h >= SMALLEST_IMPORTANCE && length * slope * (h > 1 ? h : 1) < BOUND<Real>);
+    return !(h >= SMALLEST_IMPORTANCE && length * slope * (h > 1 ? h : 1) < STEP_LIMIT<Real>);
 }
 
 // Learns every row in turn; scores[i] is row i's score before it was learned. Returns the number of rows learned: fewer
-// than all when a row's values, its importance or the weights it meets are so large that its step would overflow. That row is
-// not learned.
+// than all when a row's values, its importance or its weights are so large that its step would overflow. That row is not
+// learned.
 //
-// Arguments come by value: stores of lanes may touch anything that has an address, and would have every pointer and setting
-// read again after each of them.
+// Arguments are passed by value: the compiler must assume that storing a vector changes anything whose address is known,
+// and would load every pointer and setting again after each store.
 template <class Learner, class Real>
-std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, double* scores, Scratch<Real> scratch) {
-    using V = Lanes<Real>;
+std::int64_t learn(Learner learner, State<Real> state, RowsView rows, Scale scale, double* scores,
+                   RowScratch<Real> scratch) {
+    using V = Vector<Real>;
     Pair<Real>* const pairs = state.pairs();
     float* const largest = state.largest;
     Tally tally = Tally::read(state.tally);
-    auto rule = learner.template coordinates<Real>();
-    const Ahead ahead(pairs, sizeof(Pair<Real>), state.size, rows);
-    // Means are of scores: while all of these are moderate the means are, and rows of length and importance 1 take small steps.
+    auto rule = learner.template rule<Real>();
+    const Prefetcher prefetcher(pairs, sizeof(Pair<Real>), state.size, rows);
+    // While all scores are moderate so are the class means, and then the steps of rows of length and importance 1 are
+    // small.
     constexpr double MODERATE = 1e6;
-    bool small = scale != Scale::none && !rows.importances && std::fabs(tally.a) < MODERATE && std::fabs(tally.b) < MODERATE;
+    bool small =
+        scale != Scale::none && !rows.importances && std::fabs(tally.a) < MODERATE && std::fabs(tally.b) < MODERATE;
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<Real> row(rows, i);
-        rule.now(tally);
-        const Dot dot = scaled(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_MELT -> Dot {
+        rule.begin_row(tally);
+        const Dot dot = with_scaling(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_INLINE_LAMBDA -> Dot {
             V wx = V::all(0), xx = V::all(0);
-            r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_MELT {
-                ahead.look(r.at + p);
+            r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
+                prefetcher.prefetch(r.at + p);
                 V z, n;
                 gather(pairs, at, z, n);
                 const V w = rule.weight(z, n);
@@ -83,16 +99,16 @@ std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, d
         });
         const double s = scores[i] = dot.score();
         const double h = rows.importances ? rows.importances[i] : 1.0;
-        if (h == 0) continue;  // scored, and leaves no trace
+        if (h == 0) continue;  // such a row is scored, and changes nothing
         small = small && std::fabs(s) < MODERATE;
-        if (!small && steps_too_far<Real>(s, tally.a, tally.b, scale == Scale::none ? dot.xx : 1, h)) {
+        if (!small && exceeds_step_limit<Real>(s, tally.a, tally.b, scale == Scale::none ? dot.xx : 1, h)) {
             tally.write(state.tally);
             return i;
         }
         const double c = learner.slope(tally, s, rows.labels[i] > 0, h);
-        if (row.grew) remeasure(rule, largest, row, scratch);
-        if (c == 0 && !row.grew) continue;
-        rule.aim(c, h, dot.u);
+        if (row.exceeds_largest) rescale_gathered(rule, largest, row, scratch);
+        if (c == 0 && !row.exceeds_largest) continue;
+        rule.set_slope(c, h, dot.u);
         for (std::int64_t p = 0; p < row.k; p += LANES) {
             V z = load(scratch.z + p), n = load(scratch.n + p);
             if (c != 0) rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
@@ -103,12 +119,12 @@ std::int64_t learn(Learner learner, State<Real> state, Rows rows, Scale scale, d
     return rows.size;
 }
 
-// Scale::max: what was gathered was measured by a largest value that this row has outgrown.
-template <class Coordinates, class Real>
-inline void remeasure(const Coordinates& rule, float* largest, const Row<Real>& row, const Scratch<Real>& scratch) {
+// Scale::max: the gathered numbers were scaled by a largest value that this row exceeds.
+template <class Rule, class Real>
+inline void rescale_gathered(const Rule& rule, float* largest, const Row<Real>& row, const RowScratch<Real>& scratch) {
     for (std::int64_t p = 0; p < row.k; ++p) {
-        scratch.z[p] *= scratch.shrink[p];
-        scratch.n[p] *= scratch.shrink[p];
+        scratch.z[p] *= scratch.rescale[p];
+        scratch.n[p] *= scratch.rescale[p];
         const float size = std::fabs(row.x[p]);
         if (size > largest[row.at[p]]) largest[row.at[p]] = size;
     }
@@ -118,15 +134,15 @@ inline void remeasure(const Coordinates& rule, float* largest, const Row<Real>& 
 
 // Scores rows; `weights_at(coordinates)` gives eight weights. The order of summation is that of `learn`.
 template <class Real, class WeightsAt>
-RARESTREAM_INLINE void score_rows(const Ahead& ahead, const float* largest, Rows rows, Scale scale, double* scores,
-                                  Scratch<Real> scratch, WeightsAt&& weights_at) {
-    using V = Lanes<Real>;
+RARESTREAM_ALWAYS_INLINE void score_rows(const Prefetcher& prefetcher, const float* largest, RowsView rows, Scale scale,
+                                         double* scores, RowScratch<Real> scratch, WeightsAt&& weights_at) {
+    using V = Vector<Real>;
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<Real> row(rows, i);
-        const Dot dot = scaled(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_MELT -> Dot {
+        const Dot dot = with_scaling(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_INLINE_LAMBDA -> Dot {
             V wx = V::all(0), xx = V::all(0);
-            r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_MELT {
-                ahead.look(r.at + p);
+            r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
+                prefetcher.prefetch(r.at + p);
                 wx = wx + weights_at(at) * x;
                 xx = xx + x * x;
             });
@@ -136,40 +152,40 @@ RARESTREAM_INLINE void score_rows(const Ahead& ahead, const float* largest, Rows
     }
 }
 
-// With weights that stand in a plain array.
+// With the weights in an array.
 template <class Real>
-void score(const Real* weights, std::int64_t size, const float* largest, const Rows& rows, Scale scale, double* scores,
-           const Scratch<Real>& scratch) {
-    const auto weights_at = [=](const std::int32_t* at) RARESTREAM_MELT {
+void score(const Real* weights, std::int64_t size, const float* largest, const RowsView& rows, Scale scale, double* scores,
+           const RowScratch<Real>& scratch) {
+    const auto weights_at = [=](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
         Real w[LANES];
         for (int l = 0; l < LANES; ++l) w[l] = weights[at[l]];
         return load(w);
     };
-    const Ahead ahead(weights, sizeof(Real), size, rows);
-    score_rows<Real>(ahead, largest, rows, scale, scores, scratch, weights_at);
+    const Prefetcher prefetcher(weights, sizeof(Real), size, rows);
+    score_rows<Real>(prefetcher, largest, rows, scale, scores, scratch, weights_at);
 }
 
-// With weights read off a learner's pairs.
+// With the weights computed from a learner's pairs.
 template <class Learner, class Real>
-void score(const Learner& learner, const State<Real>& state, const Rows& rows, Scale scale, double* scores,
-           const Scratch<Real>& scratch) {
-    auto rule = learner.template coordinates<Real>();
-    rule.now(Tally::read(state.tally));
+void score(const Learner& learner, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
+           const RowScratch<Real>& scratch) {
+    auto rule = learner.template rule<Real>();
+    rule.begin_row(Tally::read(state.tally));
     const Pair<Real>* pairs = state.pairs();
-    const auto weights_at = [&](const std::int32_t* at) RARESTREAM_MELT {
-        Lanes<Real> z, n;
+    const auto weights_at = [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
+        Vector<Real> z, n;
         gather(pairs, at, z, n);
         return rule.weight(z, n);
     };
-    const Ahead ahead(pairs, sizeof(Pair<Real>), state.size, rows);
-    score_rows<Real>(ahead, state.largest, rows, scale, scores, scratch, weights_at);
+    const Prefetcher prefetcher(pairs, sizeof(Pair<Real>), state.size, rows);
+    score_rows<Real>(prefetcher, state.largest, rows, scale, scores, scratch, weights_at);
 }
 
-// The weight of every coordinate, as the rows meet it.
+// The weight of every coordinate, as the rows see it.
 template <class Learner, class Real>
 void weights(const Learner& learner, const State<Real>& state, Real* out) {
-    auto rule = learner.template coordinates<Real>();
-    rule.now(Tally::read(state.tally));
+    auto rule = learner.template rule<Real>();
+    rule.begin_row(Tally::read(state.tally));
     const Pair<Real>* pairs = state.pairs();
     for (std::int64_t j = 0; j < state.size; j += LANES) {
         const int live = static_cast<int>(state.size - j < LANES ? state.size - j : LANES);

@@ -28,7 +28,7 @@ public:
         return *pool;
     }
 
-    void* take(std::size_t size) {
+    void* allocate(std::size_t size) {
         if (size >= least) {
             const std::lock_guard<std::mutex> held(lock_);
             std::size_t best = idle_.size();
@@ -40,10 +40,10 @@ public:
                 Header* const found = idle_[best];
                 idle_[best] = idle_.back();
                 idle_.pop_back();
-                waiting_ -= found->size;
+                idle_bytes_ -= found->size;
                 return found + 1;
             }
-            size += size / 8;  // blocks are not all equally large: a little room makes an array fit the next one
+            size += size / 8;  // blocks are not all equally large: a little more makes an array fit the next one
         }
         Header* const made = static_cast<Header*>(std::malloc(sizeof(Header) + size));
         if (!made) throw std::bad_alloc();
@@ -52,13 +52,13 @@ public:
         return made + 1;
     }
 
-    void give(void* memory) noexcept {
+    void deallocate(void* memory) noexcept {
         if (!memory) return;
         Header* const header = static_cast<Header*>(memory) - 1;
         if (header->size >= least) {
             const std::lock_guard<std::mutex> held(lock_);
-            if (waiting_ + header->size <= limit && idle_.size() < idle_.capacity()) {
-                waiting_ += header->size;
+            if (idle_bytes_ + header->size <= limit && idle_.size() < idle_.capacity()) {
+                idle_bytes_ += header->size;
                 idle_.push_back(header);
                 return;
             }
@@ -79,18 +79,19 @@ private:
         constexpr std::uintptr_t page = 4096;
         const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
         const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(memory) + size) / page * page;
-        madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);  // a wish: whether it is granted does not matter
+        madvise(reinterpret_cast<void*>(first), end - first,
+                MADV_HUGEPAGE);  // a wish: whether it is granted does not matter
 #endif
     }
 
     std::mutex lock_;
     std::vector<Header*> idle_;
-    std::size_t waiting_ = 0;
+    std::size_t idle_bytes_ = 0;
 };
 
 template <class T>
 struct Pooled {
-    void operator()(T* memory) const noexcept { Pool::shared().give(memory); }
+    void operator()(T* memory) const noexcept { Pool::shared().deallocate(memory); }
 };
 
 // An array of plain numbers, not set to anything.
@@ -99,7 +100,7 @@ using PooledArray = std::unique_ptr<T[], Pooled<T>>;
 
 template <class T>
 PooledArray<T> pooled(std::size_t size) {
-    return PooledArray<T>(static_cast<T*>(Pool::shared().take(size * sizeof(T))));
+    return PooledArray<T>(static_cast<T*>(Pool::shared().allocate(size * sizeof(T))));
 }
 
 }  // namespace rarestream

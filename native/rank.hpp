@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "order.hpp"
+#include "score_sort.hpp"
 
 namespace rarestream {
 
@@ -18,7 +18,8 @@ std::vector<std::int32_t> ranked(const Real* weights, std::int64_t d) {
     };
     std::vector<Item> items, scratch;
     for (std::int64_t j = 0; j < d; ++j)
-        if (weights[j] != 0) items.push_back({static_cast<decltype(Item::key)>(~key_of(std::fabs(weights[j]))), std::int32_t(j)});
+        if (weights[j] != 0)
+            items.push_back({static_cast<decltype(Item::key)>(~key_of(std::fabs(weights[j]))), std::int32_t(j)});
     radix_sort(items, scratch, [](const Item& item) -> std::uint64_t { return item.key; });  // is stable
     std::vector<std::int32_t> order(items.size());
     for (std::size_t r = 0; r < items.size(); ++r) order[r] = items[r].index;

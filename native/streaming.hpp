@@ -1,21 +1,23 @@
 // The AUC of two weighted, ordered sets of scores, and the pair of sketches behind StreamingAuc.
 #pragma once
 
-#include "sketch.hpp"
+#include "compensated_sum.hpp"
+#include "rank_sketch.hpp"
 
 namespace rarestream {
 
 // AUC with ties half, and the variance of each class's placements (its scores' ranks within the other class).
-struct Placed {
+struct PlacementStats {
     double auc = 0, spread_pos = 0, spread_neg = 0;
 };
 
 // Calls act(p, q, pos_below, neg_below) at every distinct score, ascending: p and q are the weights at it.
 template <class Act>
 void sweep(const std::vector<Point>& pos, const std::vector<Point>& neg, Act act) {
-    Sum pos_below, neg_below;
+    CompensatedSum pos_below, neg_below;
     for (std::size_t i = 0, j = 0; i < pos.size() || j < neg.size();) {
-        const double score = j == neg.size() || (i < pos.size() && pos[i].score < neg[j].score) ? pos[i].score : neg[j].score;
+        const double score =
+            j == neg.size() || (i < pos.size() && pos[i].score < neg[j].score) ? pos[i].score : neg[j].score;
         double p = 0, q = 0;
         for (; i < pos.size() && pos[i].score == score; ++i) p += pos[i].weight;
         for (; j < neg.size() && neg[j].score == score; ++j) q += neg[j].weight;
@@ -26,17 +28,17 @@ void sweep(const std::vector<Point>& pos, const std::vector<Point>& neg, Act act
 }
 
 // Both sets ascend and neither is empty.
-inline Placed place(const std::vector<Point>& pos, const std::vector<Point>& neg) {
-    Sum wins, all_pos, all_neg;
+inline PlacementStats placement_stats(const std::vector<Point>& pos, const std::vector<Point>& neg) {
+    CompensatedSum wins, all_pos, all_neg;
     sweep(pos, neg, [&](double p, double q, double, double neg_below) {
         wins.add(p * (neg_below + q / 2));
         all_pos.add(p);
         all_neg.add(q);
     });
-    Placed out;
+    PlacementStats out;
     const double whole_pos = all_pos.total(), whole_neg = all_neg.total();
     out.auc = std::min(1.0, wins.total() / (whole_pos * whole_neg));  // rounding must not make more of it than all pairs
-    Sum spread_pos, spread_neg;  // a second sweep: a difference of squares would lose what is small
+    CompensatedSum spread_pos, spread_neg;  // a second sweep: a difference of squares would lose what is small
     sweep(pos, neg, [&](double p, double q, double pos_below, double neg_below) {
         const double at_pos = (neg_below + q / 2) / whole_neg - out.auc;
         const double at_neg = 1 - (pos_below + p / 2) / whole_pos - out.auc;
@@ -49,13 +51,13 @@ inline Placed place(const std::vector<Point>& pos, const std::vector<Point>& neg
 }
 
 // A power of two that keeps products of huge or tiny weights within range, and is 1 for all others.
-inline double moderate(double weight) {
+inline double range_factor(double weight) {
     const int power = std::ilogb(weight);
     return std::abs(power) < 200 ? 1.0 : std::ldexp(1.0, std::max(-1000, std::min(1000, -power)));
 }
 
-// The rows of each class that count, ascending; their weights moderate. An AUC is a mean over pairs, so each class may have a
-// factor of its own; where weights of both are added up (`together`), both have the same.
+// The rows of each class that count, ascending; their weights moderate. An AUC is a mean over pairs, so each class may have
+// a factor of its own; where weights of both are added up (`together`), both have the same.
 struct ClassPoints {
     std::vector<Point> pos, neg;
 
@@ -75,7 +77,7 @@ struct ClassPoints {
         }
         if (together) largest[0] = largest[1] = std::max(largest[0], largest[1]);
         for (const int c : {0, 1}) {
-            const double scale = largest[c] > 0 ? moderate(largest[c]) : 1.0;
+            const double scale = largest[c] > 0 ? range_factor(largest[c]) : 1.0;
             if (scale == 1.0) continue;
             for (Point& p : c ? pos : neg) p.weight *= scale;
         }
@@ -97,10 +99,10 @@ void placements(const std::int8_t* labels, const Score* scores, const double* im
         double& most = largest[labels[i] > 0];
         most = std::max(most, importances ? importances[i] : 1.0);
     }
-    const double scale[2] = {moderate(largest[0]), moderate(largest[1])};
-    Sum below[2];  // of the negatives, of the positives
+    const double scale[2] = {range_factor(largest[0]), range_factor(largest[1])};
+    CompensatedSum below[2];  // of the negatives, of the positives
     for (std::size_t start = 0, end = 0; start < n; start = end) {
-        Sum here[2];
+        CompensatedSum here[2];
         for (; end < n && rows[end].key == rows[start].key; ++end)
             here[labels[rows[end].row] > 0].add(importances ? importances[rows[end].row] * scale[labels[rows[end].row] > 0]
                                                             : 1.0);
@@ -110,12 +112,11 @@ void placements(const std::int8_t* labels, const Score* scores, const double* im
         }
         for (const int c : {0, 1}) below[c].add(here[c].total());
     }
-    for (std::size_t i = 0; i < n; ++i)
-        out[i] = labels[i] > 0 ? out[i] / below[0].total() : 1 - out[i] / below[1].total();
+    for (std::size_t i = 0; i < n; ++i) out[i] = labels[i] > 0 ? out[i] / below[0].total() : 1 - out[i] / below[1].total();
 }
 
 class AucSketch {
-  public:
+public:
     RankSketch pos, neg;
 
     // Rows whose labels are > 0 or not, whose scores are no NaN and whose importances (or none: 1) are finite and >= 0.
@@ -126,16 +127,16 @@ class AucSketch {
             return;
         }
         for (std::size_t i = 0; i < n;) {
-            const std::size_t end = i + std::min(n - i, std::min(pos.room(n - i), neg.room(n - i)));
-            double *to_pos = pos.raw_end(), *to_neg = neg.raw_end();
+            const std::size_t end = i + std::min(n - i, std::min(pos.reserve(n - i), neg.reserve(n - i)));
+            double *to_pos = pos.buffer_end(), *to_neg = neg.buffer_end();
             for (; i < end; ++i) {  // written to both, kept by one: labels are hard to guess
                 const bool positive = labels[i] > 0;
                 *to_pos = *to_neg = scores[i] + 0.0;  // + 0.0: one zero, not two
                 to_pos += positive;
                 to_neg += !positive;
             }
-            pos.take(static_cast<std::size_t>(to_pos - pos.raw_end()));
-            neg.take(static_cast<std::size_t>(to_neg - neg.raw_end()));
+            pos.count_added(static_cast<std::size_t>(to_pos - pos.buffer_end()));
+            neg.count_added(static_cast<std::size_t>(to_neg - neg.buffer_end()));
         }
     }
 
@@ -145,7 +146,9 @@ class AucSketch {
     }
 
     // Meaningful once both classes are there.
-    Placed placed() const { return place(pos.points(moderate(pos.weight())), neg.points(moderate(neg.weight()))); }
+    PlacementStats placed() const {
+        return placement_stats(pos.points(range_factor(pos.weight())), neg.points(range_factor(neg.weight())));
+    }
 
     // The AUC of all rows differs from placed().auc by no more than this.
     double bound() const {

@@ -1,8 +1,8 @@
 // svmlight text to rows:  label [qid:N] [cost:W] index:value ...  # comment
 //
 // A chunk of whole lines becomes arrays; a line that breaks a rule becomes a BadRow and leaves nothing in them.
-// Ordinary pairs are taken by svmlight_quick.hpp; whatever it stops at (an exponent, qid, a comment, a fault) is read
-// here, with care.
+// Ordinary pairs are parsed by svmlight_quick.hpp; anything it stops at (an exponent, qid, a comment, a fault) is parsed
+// here.
 #pragma once
 
 #include <algorithm>
@@ -45,12 +45,12 @@ struct BadRow {
 };
 
 struct Options {
-    int first_index = 1;         // 0 or 1: what the file counts from
-    bool label_required = true;  // else a row may start with its features and its label is NaN
-    std::int64_t stop_after = 1; // bad rows; the rest of the chunk is left unread
+    int first_index = 1;          // 0 or 1: what the file counts from
+    bool label_required = true;   // else a row may start with its features and its label is NaN
+    std::int64_t stop_after = 1;  // bad rows; the rest of the chunk is left unread
 };
 
-struct Rows {
+struct ParsedRows {
     PooledArray<std::int32_t> indices;
     PooledArray<float> values;
     std::vector<std::int64_t> indptr{0};
@@ -66,7 +66,7 @@ struct Rows {
 
 class Parser {
 public:
-    Parser(Options options, QuickPairs quick, Rows& rows) : options_(options), quick_(quick), rows_(rows) {}
+    Parser(Options options, QuickPairs quick, ParsedRows& rows) : options_(options), quick_(quick), rows_(rows) {}
 
     void parse(const char* text, std::size_t size) {
         // A pair and what follows it take four bytes at least.
@@ -113,7 +113,7 @@ private:
         while (is_blank(*at)) ++at;
         if (*at == '\n' || *at == '#') return false;
         column_ = static_cast<std::int32_t>(std::min<std::ptrdiff_t>(at - line_ + 1, INT32_MAX));
-        if (quick_label(at)) return features(at) && (run_.ascending || put_in_order());
+        if (quick_label(at)) return features(at) && (builder_.ascending || put_in_order());
         const char* const stop = separator(at);
         if (*stop == ':') {
             if (options_.label_required) return refuse(Rule::label_missing, at, token(at));
@@ -127,7 +127,7 @@ private:
             if (!is_blank(*stop)) return true;
             ++at;
         }
-        return features(at) && (run_.ascending || put_in_order());
+        return features(at) && (builder_.ascending || put_in_order());
     }
 
     // A label of one digit with or without a sign, and the blank after it.
@@ -143,11 +143,11 @@ private:
 
     // The pairs of a line from `at`, which is left in the line.
     bool features(const char*& at) {
-        run_ = {rows_.indices.get() + filled_, rows_.values.get() + filled_, options_.first_index, -1, true};
+        builder_ = {rows_.indices.get() + filled_, rows_.values.get() + filled_, options_.first_index, -1, true};
         for (Step step = Step::next; step == Step::next;) {
-            at = quick_(at, run_);
+            at = quick_(at, builder_);
             if (*at == '\n') break;
-            at = some_pairs(at, run_, 8);  // what AVX2 left may be a longer number only
+            at = some_pairs(at, builder_, 8);  // what AVX2 left may be a longer number only
             if (*at == '\n') break;
             const char* const stop = separator(at);
             if (*stop == ':') {
@@ -163,7 +163,7 @@ private:
             }
             if (step == Step::bad) return false;
         }
-        filled_ = run_.index - rows_.indices.get();
+        filled_ = builder_.index - rows_.indices.get();
         return true;
     }
 
@@ -182,8 +182,7 @@ private:
         double number = 0;
         if (is(key, colon, "cost")) {
             const bool fine = whole && careful_value(text, end, importance_) == Number::fine &&
-                              (importance_ == 0 || importance_ >= SMALLEST_IMPORTANCE) &&
-                              importance_ <= LARGEST_IMPORTANCE;
+                              (importance_ == 0 || importance_ >= SMALLEST_IMPORTANCE) && importance_ <= LARGEST_IMPORTANCE;
             return fine ? Step::next : bad(Rule::cost, text, token(text));
         }
         if (is(key, colon, "qid")) {
@@ -195,8 +194,7 @@ private:
         const std::int64_t largest = std::int64_t{std::numeric_limits<std::int32_t>::max()} - 1 + options_.first_index;
         if (!whole_number(key + negative, colon, largest, index)) {
             const bool digits = key != colon && std::all_of(key + negative, colon, is_digit);
-            return bad(!digits ? Rule::index_whole : negative ? Rule::index_negative : Rule::index_large, key,
-                       colon - key);
+            return bad(!digits ? Rule::index_whole : negative ? Rule::index_negative : Rule::index_large, key, colon - key);
         }
         if (negative) return bad(Rule::index_negative, key, colon - key);
         const Number read = whole ? careful_value(text, end, number) : Number::malformed;
@@ -206,10 +204,10 @@ private:
             return bad(Rule::value_large, text, token(text));
         }
         const std::int32_t j = static_cast<std::int32_t>(index - options_.first_index);
-        *run_.index++ = j;
-        *run_.value++ = static_cast<float>(number);
-        run_.ascending &= j > run_.previous;
-        run_.previous = j;
+        *builder_.index++ = j;
+        *builder_.value++ = static_cast<float>(number);
+        builder_.ascending &= j > builder_.previous;
+        builder_.previous = j;
         return Step::next;
     }
 
@@ -218,7 +216,7 @@ private:
     bool put_in_order() {
         std::int32_t* const indices = rows_.indices.get() + begin_;
         float* const values = rows_.values.get() + begin_;
-        if (std::find(indices, run_.index, -1) != run_.index) return refuse(Rule::index_zero, zero_index(), 1);
+        if (std::find(indices, builder_.index, -1) != builder_.index) return refuse(Rule::index_zero, zero_index(), 1);
         const std::int64_t size = canonicalise_row(indices, values, filled_ - begin_, scratch_);
         filled_ = begin_ + size;
         return std::all_of(values, values + size, fits) || refuse(Rule::sum_large, line_, 0);
@@ -300,18 +298,18 @@ private:
 
     Options options_;
     QuickPairs quick_;
-    Rows& rows_;
+    ParsedRows& rows_;
     // The row at hand.
     const char* line_ = nullptr;
     std::int64_t begin_ = 0, filled_ = 0, tag_ = -1;
     std::int32_t column_ = 1;
     double label_ = 0, importance_ = 1;
-    Run run_{};
+    RowBuilder builder_{};
     std::vector<std::pair<std::int32_t, float>> scratch_;
 };
 
-inline Rows parse(const char* text, std::size_t size, const Options& options, Isa isa) {
-    Rows rows;
+inline ParsedRows parse(const char* text, std::size_t size, const Options& options, Isa isa) {
+    ParsedRows rows;
     Parser(options, quick_pairs(isa), rows).parse(text, size);
     return rows;
 }

@@ -36,7 +36,7 @@ inline Isa best_isa() {
 }
 
 // Where pairs go, and what is known of the row so far.
-struct Run {
+struct RowBuilder {
     std::int32_t* index;
     float* value;
     std::int32_t first;          // 0 or 1: what the file counts from
@@ -55,7 +55,7 @@ struct Run {
 // Takes pairs from `at` while they are ordinary and one blank follows; returns where the first other thing stands, a
 // blank or newline included. Up to 64 bytes past the line are read. An index 0 in a file that counts from 1 comes out
 // as -1: it is noticed at the end of the row, because -1 is never above the index before it.
-using QuickPairs = const char* (*)(const char* at, Run& run);
+using QuickPairs = const char* (*)(const char* at, RowBuilder& run);
 
 // digits [. digits] from `s`, which is moved past them; false if it is something else, or too long to be sure of.
 inline bool plain_value(const char*& s, double& value) {
@@ -89,8 +89,8 @@ inline bool plain_value(const char*& s, double& value) {
     return std::from_chars(begin, s, value).ec == std::errc();
 }
 
-inline const char* some_pairs(const char* at, Run& row, std::ptrdiff_t most) {
-    Run run = row;  // in registers
+inline const char* some_pairs(const char* at, RowBuilder& row, std::ptrdiff_t most) {
+    RowBuilder run = row;  // in registers
     for (; most; --most) {
         const std::uint64_t key = load_digits(at);
         const unsigned k = leading_digits(key);
@@ -123,7 +123,7 @@ inline const char* some_pairs(const char* at, Run& row, std::ptrdiff_t most) {
     return at;
 }
 
-inline const char* quick_pairs_portable(const char* at, Run& run) { return some_pairs(at, run, PTRDIFF_MAX); }
+inline const char* quick_pairs_portable(const char* at, RowBuilder& run) { return some_pairs(at, run, PTRDIFF_MAX); }
 
 #if defined(__x86_64__)
 #define RARESTREAM_AVX2 __attribute__((target("avx2,bmi,bmi2")))
@@ -133,10 +133,8 @@ RARESTREAM_AVX2 inline std::uint64_t separators(const char* p) {
     const __m256i blank = _mm256_set1_epi8(' '), colon = _mm256_set1_epi8(':');
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32));
-    const __m256i x =
-        _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_max_epu8(a, blank), blank), _mm256_cmpeq_epi8(a, colon));
-    const __m256i y =
-        _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_max_epu8(b, blank), blank), _mm256_cmpeq_epi8(b, colon));
+    const __m256i x = _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_max_epu8(a, blank), blank), _mm256_cmpeq_epi8(a, colon));
+    const __m256i y = _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_max_epu8(b, blank), blank), _mm256_cmpeq_epi8(b, colon));
     return static_cast<std::uint32_t>(_mm256_movemask_epi8(x)) |
            static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(y))) << 32;
 }
@@ -165,8 +163,7 @@ RARESTREAM_AVX2 inline bool twice_eight_digits(__m128i v, std::int32_t less, std
 }
 
 // The pair at `at` whose colon and end stand `colon` and `stop` bytes on.
-RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned stop, float& value,
-                                       std::uint32_t& index) {
+RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned stop, float& value, std::uint32_t& index) {
     const char* s = at + colon + 1;
     const bool minus = *s == '-';
     s += minus;
@@ -200,8 +197,8 @@ RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned 
 }
 
 // Two pairs whose values have one digit each, as in 17:1 205:1, side by side: colons stand at c and c2, ends at s and s2.
-RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigned s, unsigned c2, unsigned s2,
-                                             float* value, std::int32_t first, std::uint64_t& both) {
+RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigned s, unsigned c2, unsigned s2, float* value,
+                                             std::int32_t first, std::uint64_t& both) {
     const unsigned k = c2 - s - 1;
     const unsigned x = static_cast<unsigned char>(at[c + 1] ^ '0'), y = static_cast<unsigned char>(at[c2 + 1] ^ '0');
     if (c - 1 > 6 || k - 1 > 6 || at[c] != ':' || at[s] != ' ' || at[c2] != ':' || at[s2] == ':' || x > 9 || y > 9) {
@@ -216,8 +213,8 @@ RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigne
     return true;
 }
 
-RARESTREAM_AVX2 inline const char* quick_pairs_avx2(const char* at, Run& row) {
-    Run run = row;  // in registers
+RARESTREAM_AVX2 inline const char* quick_pairs_avx2(const char* at, RowBuilder& row) {
+    RowBuilder run = row;  // in registers
     for (;;) {
         // Two pairs from one look at 64 bytes: taking as many as there are would end on a branch guessed wrong.
         std::uint64_t mask = separators(at);

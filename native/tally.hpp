@@ -1,15 +1,16 @@
 // What a learner remembers of the rows themselves: how many of each class, their mean scores, and an intercept.
 #pragma once
 
-#include "lanes.hpp"
+#include "losses.hpp"
+#include "simd.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct Tally {             // six doubles, owned by NumPy; the order is that of learners/state.py
-    double n_pos, n_neg;   // rows of each class, counted by importance
-    double a, b;           // mean score of positives, of negatives, each scored before it was learned
-    double w0, n0;         // intercept and the root of its squared slopes (logistic losses only)
+struct Tally {            // six doubles, owned by NumPy; the order is that of TALLY in learners/base.py
+    double n_pos, n_neg;  // rows of each class, counted by importance
+    double a, b;          // mean score of positives, of negatives, each scored before it was learned
+    double w0, n0;        // intercept and the root of its squared slopes (logistic losses only)
 
     static Tally read(const double* from) {
         Tally tally;
@@ -27,14 +28,18 @@ struct Tally {             // six doubles, owned by NumPy; the order is that of 
 
     // The intercept is the weight of a feature that is 1 in every row, never shrunk. Without l1, follow the regularised
     // leader is exactly this step, so the weight itself is kept.
-    void lean(double c, double h, double gamma, double beta) {
+    void step_intercept(double c, double h, double gamma, double beta) {
         n0 = std::sqrt(n0 * n0 + h * c * c);
         w0 -= gamma * h * c / (beta + n0);
     }
 
-    // How far s misses the other class's mean by one, weighed by the other class's share: with one class seen, 0.
     double share_of_others(bool positive) const { return (positive ? n_neg : n_pos) / (n_pos + n_neg); }
-    double miss(double s, bool positive) const { return s - (positive ? b + 1 : a - 1); }
+    double mean_of_others(bool positive) const { return positive ? b : a; }
+
+    // By how much s misses the mean score of the other class plus the margin.
+    double margin_error(double s, bool positive) const {
+        return rarestream::margin_error(s, mean_of_others(positive), positive ? 1 : -1);
+    }
 };
 
 }  // namespace RARESTREAM_ISA

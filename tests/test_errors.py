@@ -37,7 +37,7 @@ def overflow() -> Block:
     return Block.of(np.full((40, 2), 3e38, np.float32), np.where(np.arange(40) % 2, 1, -1))
 
 
-def told(labels: np.ndarray) -> None:
+def warned(labels: np.ndarray) -> None:
     message = SortedCheck().add(labels)
     raise DataError(str(message))
 
@@ -51,7 +51,7 @@ def told(labels: np.ndarray) -> None:
         (lambda _: rows("1 1:1\n-1 1:1\n0 1:1\n"), "positive=VALUE", "--positive VALUE"),
         (lambda _: rows("5 1:1\n"), "positive=VALUE", "--positive VALUE"),
         (scores, "positive=VALUE", "--positive VALUE"),
-        (lambda _: told(np.repeat(np.array([-1, 1], np.int8), 500)), "shuffle=SEED", "--shuffle SEED"),
+        (lambda _: warned(np.repeat(np.array([-1, 1], np.int8), 500)), "shuffle=SEED", "--shuffle SEED"),
         (lambda _: Model("ftrl-auc", scale="none").learn(overflow()), "scale='unit' or 'max'", "--scale unit or max"),
         (lambda _: Racing(scale="none").learn(overflow()), "scale='unit' or 'max'", "--scale unit or max"),
         (lambda _: Racing(memory=1).learn(overflow()), "memory=BYTES", "--memory SIZE"),

@@ -61,7 +61,7 @@ def test_importing_brings_in_numpy_and_nothing_heavy():
     }
 
 
-def test_every_name_is_found_in_its_room():
+def test_every_name_is_found_in_its_package():
     code = "import rarestream; print(*(getattr(rarestream, name) is not None for name in rarestream.__all__))"
     done = children.run([sys.executable, "-c", code])
     assert set(done.stdout.split()) == {"True"}, done.stderr

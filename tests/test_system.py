@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""The machine: its cores, its memory, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from rarestream import system
 from rarestream.errors import ModelFileError, OutputError
 from rarestream.model import Model
 from rarestream.system import check_writable, whole, write_whole
@@ -169,3 +170,47 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
     assert not failed
     assert len(set(path.read_bytes())) == 1
     assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine with 8 GB, of which 3 GB are available; `set(name, text)` says what a file of the system holds."""
+    cgroups = tuple((f"{tmp_path}/{version}.max", f"{tmp_path}/{version}.used") for version in ("two", "one"))
+    monkeypatch.setattr(system, "CGROUPS", cgroups)
+    monkeypatch.setattr(system, "MEMINFO", f"{tmp_path}/meminfo")
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PHYS_PAGES": 2_000_000, "SC_PAGE_SIZE": 4000}[name])
+
+    def put(name, text):
+        (tmp_path / name).write_text(text)
+
+    put("meminfo", "MemTotal: 7812500 kB\nMemAvailable: 2929687 kB\n")
+    return put
+
+
+def test_the_memory_of_a_machine_without_limits(machine):
+    assert system.machine_memory() == 8_000_000_000
+    assert system.free_memory() == 2929687 * 1024
+    machine("two.max", "max\n")  # a container without a limit
+    assert system.machine_memory() == 8_000_000_000
+
+
+@pytest.mark.parametrize("version", ["one", "two"])
+def test_the_memory_of_a_container(machine, version):
+    machine(f"{version}.max", "2000000000\n")
+    assert system.machine_memory() == system.free_memory() == 2_000_000_000
+    machine(f"{version}.used", "500000000\n")
+    assert system.machine_memory() == 2_000_000_000
+    assert system.free_memory() == 1_500_000_000
+    machine(f"{version}.used", "2000004096\n")
+    assert system.free_memory() == 0
+
+
+def test_a_machine_that_does_not_tell_what_is_free(machine):
+    machine("meminfo", "")
+    assert system.free_memory() == system.UNKNOWN_FREE
+
+
+def test_cores_are_those_this_process_may_use():
+    assert system.cores() == len(os.sched_getaffinity(0))
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from rarestream.system import cores; print(cores())"
+    assert children.run([sys.executable, "-c", code]).stdout == "1\n"

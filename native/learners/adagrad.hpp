@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../coordinates.hpp"
+#include "../update_rules.hpp"
 #include "../tally.hpp"
 
 namespace rarestream {
@@ -10,25 +10,25 @@ struct AdaGrad {  // maths: src/rarestream/learners/adagrad.py
     double eta, lam, epsilon, intercept;
 
     template <class Real>
-    struct Coordinates : DualCoordinates<Real> {
+    struct Rule : DualAveragingRule<Real> {
         double l1;
 
-        explicit Coordinates(const AdaGrad& learner)
-            : DualCoordinates<Real>(learner.eta, 0, learner.epsilon, 2), l1(learner.lam) {}
+        explicit Rule(const AdaGrad& learner)
+            : DualAveragingRule<Real>(learner.eta, 0, learner.epsilon, 2), l1(learner.lam) {}
 
-        RARESTREAM_INLINE void now(const Tally& tally) {
+        RARESTREAM_ALWAYS_INLINE void begin_row(const Tally& tally) {
             this->lam = static_cast<Real>(l1 * (tally.n_pos + tally.n_neg));
         }
     };
 
     template <class Real>
-    Coordinates<Real> coordinates() const {
-        return Coordinates<Real>(*this);
+    Rule<Real> rule() const {
+        return Rule<Real>(*this);
     }
 
     double slope(Tally& tally, double s, bool positive, double h) const {
         tally.count(s, positive, h);
-        const double c = sigmoid(s + tally.w0) - (positive ? 1 : 0);
+        const double c = logistic_slope(s + tally.w0, positive);
         if (intercept != 0) {  // w0 = -eta z0 / (epsilon + n0), and z0 is read back from it
             const double before = epsilon + tally.n0;
             tally.n0 = std::sqrt(tally.n0 * tally.n0 + h * c * c);

@@ -1,8 +1,9 @@
 #pragma once
 
-#include "../coordinates.hpp"
-#include "../ladder.hpp"
-#include "../run.hpp"
+#include "../losses.hpp"
+#include "../magnitude_histogram.hpp"
+#include "../update_rules.hpp"
+#include "../updater.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -11,7 +12,7 @@ struct DualAveraging {  // maths: src/rarestream/learners/dual_averaging.py
     double logistic, gamma, lam, beta, r;
 
     template <class Real>
-    DualCoordinates<Real> coordinates() const {
+    DualAveragingRule<Real> rule() const {
         return {gamma, lam, beta, r};
     }
 
@@ -21,73 +22,75 @@ struct DualAveraging {  // maths: src/rarestream/learners/dual_averaging.py
     }
 
     double slope_of_counted(Tally& tally, double s, bool positive, double h) const {
-        if (logistic == 0) {  // squared hinge: a row beyond the margin teaches nothing
-            const double miss = tally.miss(s, positive), share = tally.share_of_others(positive);
-            return positive == (miss < 0) ? 2 * share * miss : 0;
+        if (logistic == 0) {  // squared hinge: beyond the margin the slope is 0
+            const double error = tally.margin_error(s, positive), share = tally.share_of_others(positive);
+            return positive == (error < 0) ? pairwise_slope(share, error) : 0;
         }
-        const double c = sigmoid(s + tally.w0) - (positive ? 1 : 0);
-        tally.lean(c, h, gamma, beta);
+        const double c = logistic_slope(s + tally.w0, positive);
+        tally.step_intercept(c, h, gamma, beta);
         return c;
     }
 };
 
-// With a budget: the same sums, of which the weights that are worth most are read.
+// With a budget: the same sums, but only the weights with the largest |z w| are not zero.
 struct DualAveragingBudget {
     DualAveraging rule;
     double budget;
 
     template <class Real>
-    struct Run {
+    struct Updater {
         Tally& tally;
         const DualAveraging rule;
-        const Ladder ladder;
+        const MagnitudeHistogram histogram;
         Pair<Real>* const pairs;
         const Real gamma, beta;
-        Real least;  // what a weight is worth that lives
+        Real least;  // smallest |z w| of a weight that is kept
 
         static bool fits(const DualAveragingBudget&, const State<Real>& state) {
-            return state.columns == 2 && state.step == 2 && state.numbers * sizeof(double) == sizeof(Tally) &&
-                   state.arrays == 1 && state.more[0].shape[0] == Ladder::NUMBERS;
+            return state.columns == 2 && state.row_stride == 2 && state.n_scalars * sizeof(double) == sizeof(Tally) &&
+                   state.n_extra == 1 && state.extra[0].shape[0] == MagnitudeHistogram::COUNTS;
         }
 
-        Run(const DualAveragingBudget& learner, const State<Real>& state)
-            : tally(tally_of(state)), rule(learner.rule), ladder(state.more[0].data, learner.budget),
+        Updater(const DualAveragingBudget& learner, const State<Real>& state)
+            : tally(tally_of(state)), rule(learner.rule), histogram(state.extra[0].data, learner.budget),
               pairs(state.pairs()), gamma(static_cast<Real>(rule.gamma)), beta(static_cast<Real>(rule.beta)),
-              least(ladder.least<Real>()) {}
+              least(histogram.smallest_kept<Real>()) {}
 
-        RARESTREAM_INLINE Real weight(std::int32_t j) const {
-            const Real w = any_weight(pairs[j]);
+        RARESTREAM_ALWAYS_INLINE Real weight(std::int32_t j) const {
+            const Real w = weight_of_pair(pairs[j]);
             return std::fabs(pairs[j].z * w) >= least ? w : Real(0);
         }
 
-        double reach(double s) const { return 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b); }
+        double max_step(double s) const { return 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b); }
 
-        void shrink(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real by) {
             change(j, [by](Pair<Real>& pair) {
                 pair.z *= by;
                 pair.n *= by;
             });
         }
 
-        void step(const Sample<Real>& row, double s, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double c = rule.slope_of_counted(tally, s, positive, h);
-            auto coordinates = rule.template coordinates<Real>();
-            coordinates.aim(c, h, 1);
+            auto coordinates = rule.template rule<Real>();
+            coordinates.set_slope(c, h, 1);
             for (std::int64_t p = 0; c != 0 && p < row.k; ++p)
-                change(row.at[p], [&](Pair<Real>& pair) RARESTREAM_MELT { coordinates.step(pair, row.x[p]); });
-            ladder.settle();  // also when c is 0: coordinates may have shrunk
-            least = ladder.least<Real>();
+                change(row.at[p], [&](Pair<Real>& pair) RARESTREAM_INLINE_LAMBDA { coordinates.step(pair, row.x[p]); });
+            histogram.update_threshold();  // also when c is 0: coordinates may have been rescaled
+            least = histogram.smallest_kept<Real>();
         }
 
     private:
-        RARESTREAM_INLINE Real any_weight(const Pair<Real>& pair) const { return -gamma * pair.z / (beta + pair.n); }
+        RARESTREAM_ALWAYS_INLINE Real weight_of_pair(const Pair<Real>& pair) const {
+            return -gamma * pair.z / (beta + pair.n);
+        }
 
         template <class Change>
-        RARESTREAM_INLINE void change(std::int32_t j, Change&& act) {
+        RARESTREAM_ALWAYS_INLINE void change(std::int32_t j, Change&& act) {
             Pair<Real> pair = pairs[j];
-            const Real before = pair.z * any_weight(pair);
+            const Real before = pair.z * weight_of_pair(pair);
             act(pair);
-            ladder.moved(before, pair.z * any_weight(pair));
+            histogram.move(before, pair.z * weight_of_pair(pair));
             pairs[j] = pair;
         }
     };

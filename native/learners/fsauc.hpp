@@ -1,7 +1,7 @@
 #pragma once
 
 #include "../l1_ball.hpp"
-#include "../run.hpp"
+#include "../updater.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -10,43 +10,46 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
     double r, stages, stage_rows;
 
     template <class Real>
-    struct Run {
+    struct Updater {
         struct Coordinate {
             Real u;       // of the l1 ball: w = sign(u) (|u| - theta)
             Real past;    // sum of w over the stage: past + sign(u) (n |u| - thetas)
             Real centre;  // w at the start of the stage
             Real sum[2];  // of x, over negatives and over positives
         };
-        struct Numbers {
+        struct Scalars {
             double a, b, alpha;
             double a_centre, b_centre, alpha_centre;  // at the start of the stage
-            double eta, width, alpha_width, beta;     // step, bounds on the way from the centre, and the rate of the next eta
-            double stage, rows;                       // which, and how many rows of it were learned
-            double n, thetas, a_sum, b_sum;           // sums over the stage, by importance: of 1, theta, a and b
-            double theta, sizes, living;              // of the l1 ball
-            double near, far, along;  // |w - centre|^2 of weights that live, of those that do not; <sign(w), centre>
+            double eta, width, alpha_width, beta;  // step, bounds on the way from the centre, and the rate of the next eta
+            double stage, rows;                    // which, and how many rows of it were learned
+            double n, thetas, a_sum, b_sum;        // sums over the stage, by importance: of 1, theta, a and b
+            double theta, sizes, living;           // of the l1 ball
+            double near, far, along;               // |w - centre|^2 of nonzero and of zero weights; <sign(w), centre>
         };
         // Sizes are |w| + theta: beyond this many times the mean |w|, theta would cost |w| too many digits.
-        static constexpr double MOST = 32;
+        static constexpr double MAXIMUM = 32;
         static constexpr double TINY = sizeof(Real) == 4 ? 1e-37 : 1e-300;
 
         const Fsauc& fsauc;
         Coordinate* const table;
         const std::int64_t slots;
-        Numbers& now;
+        Scalars& now;
         Tally& tally;
         L1Ball<Real> ball;
         double per_n;
 
         static bool fits(const Fsauc&, const State<Real>& state) {
-            return state.columns == 5 && state.step == 5 && numbers_fit<Numbers>(state) && state.arrays == 3;
+            return state.columns == 5 && state.row_stride == 5 && scalars_fit<Scalars>(state) && state.n_extra == 3;
         }
 
-        Run(const Fsauc& learner, const State<Real>& state)
+        Updater(const Fsauc& learner, const State<Real>& state)
             : fsauc(learner), table(reinterpret_cast<Coordinate*>(state.table)), slots(state.size),
-              now(numbers_of<Numbers>(state)), tally(tally_of(state)),
-              ball{static_cast<std::int32_t*>(state.more[0].data), static_cast<Real*>(state.more[1].data),
-                   static_cast<std::int32_t*>(state.more[2].data), now.theta, now.sizes, now.living} {
+              now(scalars_of<Scalars>(state)), tally(tally_of(state)), ball{static_cast<std::int32_t*>(state.extra[0].data),
+                                                                            static_cast<Real*>(state.extra[1].data),
+                                                                            static_cast<std::int32_t*>(state.extra[2].data),
+                                                                            now.theta,
+                                                                            now.sizes,
+                                                                            now.living} {
             count();
         }
 
@@ -54,7 +57,7 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
 
         static double iterate(Real u, double theta) { return u > 0 ? u - theta : u < 0 ? u + theta : 0; }
 
-        // What a coordinate's u stands for in the sum of w over the stage.
+        // The part of a coordinate's sum of w over the stage that its u represents.
         double part(Real u, double thetas) const { return u > 0 ? now.n * u - thetas : u < 0 ? now.n * u + thetas : 0; }
 
         Real weight(std::int32_t j) const {
@@ -62,12 +65,10 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             return now.n > 0 ? static_cast<Real>((at.past + part(at.u, now.thetas)) * per_n) : at.centre;
         }
 
-        double reach(double s) const {
-            return (1 + now.n) * (1 + fsauc.r) + now.eta * (1 + std::fabs(s) + 4 * fsauc.r);
-        }
+        double max_step(double s) const { return (1 + now.n) * (1 + fsauc.r) + now.eta * (1 + std::fabs(s) + 4 * fsauc.r); }
 
-        // A coordinate's share of near, far and along: taken out (by -1) before it changes, put back (by 1) after.
-        RARESTREAM_INLINE void weigh(const Coordinate& at, double by) {
+        // A coordinate's share of near, far and along: subtracted (by -1) before it changes, added (by 1) after.
+        RARESTREAM_ALWAYS_INLINE void weigh(const Coordinate& at, double by) {
             const double centre = at.centre;
             if (at.u == 0) {
                 now.far += by * centre * centre;
@@ -78,14 +79,14 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             }
         }
 
-        RARESTREAM_INLINE void put(std::int32_t j, double w) {
+        RARESTREAM_ALWAYS_INLINE void put(std::int32_t j, double w) {
             const Real size = static_cast<Real>(std::fabs(w) + now.theta);
             const bool lives = size > now.theta && std::fabs(w) > TINY;
             table[j].u = lives ? (w > 0 ? size : -size) : 0;
             ball.put(j, lives ? size : 0);
         }
 
-        void shrink(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real by) {
             Coordinate& at = table[j];
             const double past = at.past + part(at.u, now.thetas);
             weigh(at, -1);
@@ -96,7 +97,7 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             for (Real& sum : at.sum) sum *= by;
         }
 
-        // theta and its sum go back to 0; what they stood for goes into the coordinates, which are to be settled.
+        // Sets theta and its sum to 0. `settle` must follow for every coordinate, to move what they represented into it.
         void begin() { now.theta = now.thetas = now.sizes = now.living = now.near = now.along = 0; }
 
         void settle(std::int32_t j, double w, double past) {
@@ -132,10 +133,10 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             now.b = now.b_centre + by * (now.b - now.b_centre);
         }
 
-        void move(const Sample<Real>& row, double by) {
+        void move(const ScaledRow<Real>& row, double by) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
-                row.spare[p] = static_cast<Real>(at.past + part(at.u, now.thetas));
+                row.scratch[p] = static_cast<Real>(at.past + part(at.u, now.thetas));
                 weigh(at, -1);
                 put(row.at[p], iterate(at.u, now.theta) + by * row.x[p]);
                 weigh(at, 1);
@@ -151,15 +152,16 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             });
             const double more = now.theta - theta, excess = now.sizes - now.living * theta;
             now.near += more * (now.living * more - 2 * (excess - now.along));
-            if (now.living == 0 || !(now.living * now.theta <= MOST * fsauc.r)) rebase();
-            // Last, and from what it was before the row: a weight that the row's own threshold brings to zero leaves no trace.
+            if (now.living == 0 || !(now.living * now.theta <= MAXIMUM * fsauc.r)) rebase();
+            // Last, and from what it was before the row: a weight that the row's own threshold makes zero has no part in
+            // the sum.
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
-                at.past = static_cast<Real>(row.spare[p] - part(at.u, now.thetas));
+                at.past = static_cast<Real>(row.scratch[p] - part(at.u, now.thetas));
             }
         }
 
-        void step(const Sample<Real>& row, double, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double, bool positive, double h) {
             double s = 0;
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
@@ -211,7 +213,8 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             const double few = q * n0 - std::sqrt(2 * n0 * L), rare = q - std::sqrt(2 * L / n0);
             const double k = 2 + std::sqrt(2 * L), beta = rare > 0 ? 9 + 288 * k * k / rare : 1e7;
             now.width /= 2;
-            now.alpha_width = few > 0 ? 2 * std::sqrt(2.0) * now.width + 12 * std::sqrt(2.0) * k * fsauc.r / std::sqrt(few) : 1e7;
+            now.alpha_width =
+                few > 0 ? 2 * std::sqrt(2.0) * now.width + 12 * std::sqrt(2.0) * k * fsauc.r / std::sqrt(few) : 1e7;
             const double slower = std::sqrt(beta / now.beta) / 2;
             if (slower < 1) now.eta *= slower;
             now.beta = beta;

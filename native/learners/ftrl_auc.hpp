@@ -1,7 +1,7 @@
 #pragma once
 
-#include "../coordinates.hpp"
-#include "../run.hpp"
+#include "../update_rules.hpp"
+#include "../updater.hpp"
 #include "../tally.hpp"
 
 namespace rarestream {
@@ -11,13 +11,13 @@ struct FtrlAuc {  // maths: src/rarestream/learners/ftrl_auc.py
     double gamma, lam, l2, beta;
 
     template <class Real>
-    FtrlCoordinates<Real> coordinates() const {
+    FtrlRule<Real> rule() const {
         return {gamma, lam, l2, beta};
     }
 
     double slope(Tally& tally, double s, bool positive, double h) const {
         tally.count(s, positive, h);
-        return 2 * tally.share_of_others(positive) * tally.miss(s, positive);
+        return pairwise_slope(tally.share_of_others(positive), tally.margin_error(s, positive));
     }
 };
 
@@ -27,26 +27,26 @@ struct FtrlAucExact {
     double gamma, lam, l2, beta;
 
     template <class Real>
-    struct Run {
+    struct Updater {
         struct Coordinate {
             Real z, n, sum[2];  // of negatives, of positives
         };
-        struct Numbers {
+        struct Scalars {
             double dot[2];  // <w, sum>
         };
         const Real gamma, per_gamma, lam, beta;
         Coordinate* const table;
-        Numbers& numbers;
+        Scalars& numbers;
         Tally& tally;
 
         static bool fits(const FtrlAucExact&, const State<Real>& state) {
-            return state.columns == 4 && state.step == 4 && numbers_fit<Numbers>(state);
+            return state.columns == 4 && state.row_stride == 4 && scalars_fit<Scalars>(state);
         }
 
-        Run(const FtrlAucExact& learner, const State<Real>& state)
+        Updater(const FtrlAucExact& learner, const State<Real>& state)
             : gamma(static_cast<Real>(learner.gamma)), per_gamma(static_cast<Real>(1 / learner.gamma)),
               lam(static_cast<Real>(learner.lam)), beta(static_cast<Real>(learner.beta + learner.gamma * learner.l2)),
-              table(reinterpret_cast<Coordinate*>(state.table)), numbers(numbers_of<Numbers>(state)),
+              table(reinterpret_cast<Coordinate*>(state.table)), numbers(scalars_of<Scalars>(state)),
               tally(tally_of(state)) {}
 
         Real weight(const Coordinate& at) const {
@@ -60,9 +60,9 @@ struct FtrlAucExact {
             return n > 0 ? numbers.dot[positive] / n : 0;
         }
 
-        double reach(double s) const { return 2 + std::fabs(s) + std::fabs(mean(true)) + std::fabs(mean(false)); }
+        double max_step(double s) const { return 2 + std::fabs(s) + std::fabs(mean(true)) + std::fabs(mean(false)); }
 
-        void shrink(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real by) {
             Coordinate& at = table[j];
             const Coordinate before = at;
             at = {by * at.z, by * at.n, {by * at.sum[0], by * at.sum[1]}};
@@ -70,7 +70,7 @@ struct FtrlAucExact {
                 numbers.dot[c] += double(weight(at)) * at.sum[c] - double(weight(before)) * before.sum[c];
         }
 
-        void step(const Sample<Real>& row, double s, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
                 const Real before = at.sum[positive];

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../coordinates.hpp"
+#include "../update_rules.hpp"
 #include "../tally.hpp"
 
 namespace rarestream {
@@ -10,14 +10,14 @@ struct FtrlProximal {  // maths: src/rarestream/learners/ftrl_proximal.py
     double gamma, lam, l2, beta, intercept;
 
     template <class Real>
-    FtrlCoordinates<Real> coordinates() const {
+    FtrlRule<Real> rule() const {
         return {gamma, lam, l2, beta};
     }
 
     double slope(Tally& tally, double s, bool positive, double h) const {
         tally.count(s, positive, h);
-        const double c = sigmoid(s + tally.w0) - (positive ? 1 : 0);
-        if (intercept != 0) tally.lean(c, h, gamma, beta);
+        const double c = logistic_slope(s + tally.w0, positive);
+        if (intercept != 0) tally.step_intercept(c, h, gamma, beta);
         return c;
     }
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "../chance.hpp"
-#include "../run.hpp"
+#include "../splitmix64.hpp"
+#include "../updater.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -9,50 +9,50 @@ inline namespace RARESTREAM_ISA {
 struct Oam {  // maths: src/rarestream/learners/oam.py
     double gradient, C, N, seed;
 
-    struct Numbers {
+    struct Scalars {
         double rows_pos, rows_neg;
         double longest;  // |x| of any row so far
     };
 
     template <class Real>
-    struct Run {
+    struct Updater {
         Tally& tally;
-        Numbers& own;
+        Scalars& own;
         const double gradient, C, N;
         const std::uint64_t seed;
         const std::int64_t places;  // of each class
         Real* const w;
         std::int32_t *const lengths, *const indices;  // the rows kept: N of the positives, then N of the negatives
         Real* const values;
-        const std::int64_t room;    // of a kept row
+        const std::int64_t room;      // of a kept row
         Real *const now, *const tau;  // memory for one step: the row spread out, else zeros; and its pairs' steps
 
         static bool fits(const Oam& rule, const State<Real>& state) {
-            const Array* more = state.more;
+            const ExtraArray* more = state.extra;
             const std::int64_t rows = static_cast<std::int64_t>(2 * rule.N);
-            return state.columns == 1 && state.step == 1 && numbers_fit<Numbers>(state) && state.arrays == 5 &&
+            return state.columns == 1 && state.row_stride == 1 && scalars_fit<Scalars>(state) && state.n_extra == 5 &&
                    more[0].shape[0] == rows && more[1].shape[0] == rows && more[2].shape[0] == rows &&
                    more[1].shape[1] == more[2].shape[1] && more[3].shape[0] >= state.first + state.size &&
                    2 * more[4].shape[0] == rows;
         }
 
-        Run(const Oam& rule, const State<Real>& state)
-            : tally(tally_of(state)), own(numbers_of<Numbers>(state)), gradient(rule.gradient), C(rule.C), N(rule.N),
+        Updater(const Oam& rule, const State<Real>& state)
+            : tally(tally_of(state)), own(scalars_of<Scalars>(state)), gradient(rule.gradient), C(rule.C), N(rule.N),
               seed(static_cast<std::uint64_t>(rule.seed)), places(static_cast<std::int64_t>(rule.N)), w(state.table),
-              lengths(static_cast<std::int32_t*>(state.more[0].data)),
-              indices(static_cast<std::int32_t*>(state.more[1].data)), values(static_cast<Real*>(state.more[2].data)),
-              room(state.more[1].shape[1]), now(static_cast<Real*>(state.more[3].data)),
-              tau(static_cast<Real*>(state.more[4].data)) {}
+              lengths(static_cast<std::int32_t*>(state.extra[0].data)),
+              indices(static_cast<std::int32_t*>(state.extra[1].data)), values(static_cast<Real*>(state.extra[2].data)),
+              room(state.extra[1].shape[1]), now(static_cast<Real*>(state.extra[3].data)),
+              tau(static_cast<Real*>(state.extra[4].data)) {}
 
         Real weight(std::int32_t j) const { return w[j]; }
 
         // N pairs, each of them a step of C_t / 2 along x - z at most.
-        double reach(double s) const {
+        double max_step(double s) const {
             const double rows = own.rows_pos > own.rows_neg ? own.rows_pos : own.rows_neg;
             return (1 + own.longest) * (1 + N * weighed(rows)) + std::fabs(s);
         }
 
-        void shrink(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real by) {
             if (by == 0) return;  // first seen now
             w[j] *= by;
             for (std::int64_t i = 0; i < 2 * places; ++i) {
@@ -61,7 +61,7 @@ struct Oam {  // maths: src/rarestream/learners/oam.py
             }
         }
 
-        void step(const Sample<Real>& row, double, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double, bool positive, double h) {
             double &rows = positive ? own.rows_pos : own.rows_neg, others = positive ? own.rows_neg : own.rows_pos;
             rows += 1;
             double s = 0, xx = 0;  // s once more: weights may have shrunk since it was scored
@@ -72,8 +72,8 @@ struct Oam {  // maths: src/rarestream/learners/oam.py
             }
             if (std::sqrt(xx) > own.longest) own.longest = std::sqrt(xx);
             const std::int64_t first = positive ? places : 0;
-            const std::int64_t met = others < N ? static_cast<std::int64_t>(others) : places;
-            if (met > 0) compare(row, s, xx, positive ? 1 : -1, h * weighed(others) / 2, first, met);
+            const std::int64_t count = others < N ? static_cast<std::int64_t>(others) : places;
+            if (count > 0) compare(row, s, xx, positive ? 1 : -1, h * weighed(others) / 2, first, count);
             keep(row, rows, positive ? 0 : places);
         }
 
@@ -118,23 +118,24 @@ struct Oam {  // maths: src/rarestream/learners/oam.py
 
         // With the kept rows first, first + 1, ... of the other class. The weights are w + y total x: x is added last,
         // once for all pairs.
-        void compare(const Sample<Real>& row, double s, double xx, double y, double longest, std::int64_t first,
-                     std::int64_t met) const {
+        void compare(const ScaledRow<Real>& row, double s, double xx, double y, double longest, std::int64_t first,
+                     std::int64_t count) const {
             for (std::int64_t p = 0; p < row.k; ++p) now[row.at[p]] = row.x[p];
             double total = 0;
-            for (std::int64_t i = 0; i < met; ++i) {
+            for (std::int64_t i = 0; i < count; ++i) {
                 const Products sum = with(first + i);
-                const double l = 1 - (y * (s - sum.wz) - total * sum.xz), apart = xx - 2 * sum.xz + sum.zz;
+                const double l = 1 - (y * (s - sum.wz) - total * sum.xz), squared_distance = xx - 2 * sum.xz + sum.zz;
                 tau[i] = 0;
-                if (!(l > 0 && apart > 0)) continue;
-                tau[i] = static_cast<Real>(gradient != 0 || l >= longest * apart ? longest : l / apart);
+                if (!(l > 0 && squared_distance > 0)) continue;
+                tau[i] =
+                    static_cast<Real>(gradient != 0 || l >= longest * squared_distance ? longest : l / squared_distance);
                 if (gradient != 0) continue;
                 give(first + i, static_cast<Real>(y) * tau[i]);
                 s += y * tau[i] * (xx - sum.xz);
                 total += tau[i];
             }
             if (gradient != 0) {
-                for (std::int64_t i = 0; i < met; ++i) {
+                for (std::int64_t i = 0; i < count; ++i) {
                     if (tau[i] == 0) continue;
                     give(first + i, static_cast<Real>(y) * tau[i]);
                     total += tau[i];
@@ -148,7 +149,7 @@ struct Oam {  // maths: src/rarestream/learners/oam.py
         }
 
         // The n-th row of its class, whose places start with `first`.
-        void keep(const Sample<Real>& row, double n, std::int64_t first) const {
+        void keep(const ScaledRow<Real>& row, double n, std::int64_t first) const {
             std::int64_t place = static_cast<std::int64_t>(n) - 1;
             if (place >= places) {
                 const std::uint64_t t = static_cast<std::uint64_t>(own.rows_pos + own.rows_neg);

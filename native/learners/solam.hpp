@@ -1,15 +1,15 @@
 #pragma once
 
-#include "../run.hpp"
+#include "../updater.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct Solam {  // maths: src/rarestream/learners/solam.py
+struct Solam {        // maths: src/rarestream/learners/solam.py
     double xi, r, d;  // d: features of the start
 
     template <class Real>
-    struct Run {
+    struct Updater {
         struct Coordinate {
             Real u, past;
             Real epoch;  // in which they were written
@@ -17,7 +17,7 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
         struct Epoch {
             double scale, sum;  // since its end: what u is to be multiplied by, and the sum of gamma sigma that it missed
         };
-        struct Numbers {
+        struct Scalars {
             double a, b, alpha;
             double sigma, kappa;            // w = sigma u + kappa [j < d]
             double uu, u_start;             // <u, u>, and the sum of u over the features of the start
@@ -25,7 +25,7 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
             double epoch;
         };
         // The least sigma of an epoch: |u| <= r / sigma, so the mean has lost as many digits of u as sigma has shrunk.
-        static constexpr double LEAST = 1.0 / 256;
+        static constexpr double MINIMUM = 1.0 / 256;
         static constexpr double TINY = sizeof(Real) == 4 ? 1e-37 : 1e-300;
         static constexpr int EPOCHS = 256;
 
@@ -33,19 +33,19 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
         Coordinate* const table;
         const std::int64_t size, started;  // coordinates; how many of them are features of the start
         Epoch* const epochs;
-        Numbers& now;
+        Scalars& now;
         Tally& tally;
         double per_gammas;
 
         static bool fits(const Solam&, const State<Real>& state) {
-            return state.columns == 3 && state.step == 3 && numbers_fit<Numbers>(state) && state.arrays == 1 &&
-                   state.more[0].shape[0] == EPOCHS && state.more[0].shape[1] == 2;
+            return state.columns == 3 && state.row_stride == 3 && scalars_fit<Scalars>(state) && state.n_extra == 1 &&
+                   state.extra[0].shape[0] == EPOCHS && state.extra[0].shape[1] == 2;
         }
 
-        Run(const Solam& learner, const State<Real>& state)
+        Updater(const Solam& learner, const State<Real>& state)
             : solam(learner), table(reinterpret_cast<Coordinate*>(state.table)), size(state.size),
-              started(static_cast<std::int64_t>(learner.d) - state.first),
-              epochs(static_cast<Epoch*>(state.more[0].data)), now(numbers_of<Numbers>(state)), tally(tally_of(state)) {
+              started(static_cast<std::int64_t>(learner.d) - state.first), epochs(static_cast<Epoch*>(state.extra[0].data)),
+              now(scalars_of<Scalars>(state)), tally(tally_of(state)) {
             count();
         }
 
@@ -60,13 +60,13 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
 
         double rate(double t) const { return t > 0 ? solam.xi / std::sqrt(t) : 0; }
 
-        double reach(double s) const {
+        double max_step(double s) const {
             const double slope = 2 * (1 + std::fabs(s) + 3 * solam.r);
             return (1 + now.gammas) * (1 + solam.r) + slope * rate(tally.n_pos + tally.n_neg);
         }
 
         // u of a coordinate, which was `before`, becomes `to`; the sums over u follow.
-        RARESTREAM_INLINE void put(std::int64_t j, double before, Real to) {
+        RARESTREAM_ALWAYS_INLINE void put(std::int64_t j, double before, Real to) {
             const double moved = to - before;
             now.uu += moved * (to + before);
             if (j < started) now.u_start += moved;
@@ -74,7 +74,7 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
         }
 
         // Writes a coordinate in the terms of this epoch. If it is so already, nothing changes: a branch would cost more.
-        RARESTREAM_INLINE void renew(std::int64_t j) {
+        RARESTREAM_ALWAYS_INLINE void renew(std::int64_t j) {
             Coordinate& at = table[j];
             const Epoch& since = epochs[static_cast<int>(at.epoch)];
             const double u = since.scale * at.u;
@@ -82,11 +82,11 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
             at.epoch = static_cast<Real>(now.epoch);
             put(j, u, std::fabs(u) < TINY ? 0 : static_cast<Real>(u));
         }
-        void renew(const Sample<Real>& row) {
+        void renew(const ScaledRow<Real>& row) {
             for (std::int64_t p = 0; p < row.k; ++p) renew(row.at[p]);
         }
 
-        void shrink(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real by) {
             renew(j);
             put(j, table[j].u, by * table[j].u);
             table[j].past *= by;
@@ -120,7 +120,7 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
             epochs[e] = {1, 0};
         }
 
-        void step(const Sample<Real>& row, double, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double, bool positive, double h) {
             double ux = 0, start = 0;
             renew(row);
             for (std::int64_t p = 0; p < row.k; ++p) {
@@ -136,9 +136,9 @@ struct Solam {  // maths: src/rarestream/learners/solam.py
             now.sigmas += gamma * now.sigma;
             now.kappas += gamma * now.kappa;
             count();
-            // Ahead of a step that may leave sigma too small, so that u never holds more than the radius.
+            // Prefetcher of a step that may leave sigma too small, so that u never holds more than the radius.
             const double longest = norm() + std::fabs(gamma * c) * std::sqrt(row.xx);
-            if (now.sigma * solam.r < LEAST * longest) {
+            if (now.sigma * solam.r < MINIMUM * longest) {
                 rescale(longest > solam.r ? longest / solam.r : 1);
                 renew(row);
             }

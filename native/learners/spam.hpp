@@ -1,9 +1,9 @@
 #pragma once
 
-#include "../deaths.hpp"
-#include "../means.hpp"
-#include "../run.hpp"
-#include "../sums.hpp"
+#include "../zeroing_heap.hpp"
+#include "../class_means.hpp"
+#include "../updater.hpp"
+#include "../stochastic_rounding.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -26,13 +26,13 @@ struct SpamSettings {  // maths: src/rarestream/learners/spam.py
     }
 
     // No step moves w by more along x, or along a mean, of length 1.
-    double reach(double s, double b, double a) const {
+    double max_step(double s, double b, double a) const {
         return 5 * (1 + xi) * (1 + std::fabs(s) + std::fabs(b) + std::fabs(a));
     }
 };
 
 struct Spam : SpamSettings {  // the sparse gradient
-    struct Numbers {
+    struct Scalars {
         double sigma;         // w = sigma u; 0 in a new state, which means 1
         double u_neg, u_pos;  // <u, S-> and <u, S+>
         double level;         // T: how far every u has shrunk
@@ -42,54 +42,54 @@ struct Spam : SpamSettings {  // the sparse gradient
     };
 
     template <class Real>
-    struct Run {
+    struct Updater {
         struct Coordinate {
-            Real death;     // sign(u) (T + |u|): the level at which u becomes zero; u is zero where |death| <= T
-            Real neg, pos;  // S- and S+
+            Real zero_level;  // sign(u) (T + |u|): u becomes zero when T reaches it
+            Real neg, pos;    // S- and S+
         };
-        static constexpr double LEAST = 1e-12;                            // sigma
-        static constexpr double MOST = sizeof(Real) == 4 ? 1e35 : 1e300;  // T: beyond any u
+        static constexpr double MINIMUM = 1e-12;                             // sigma
+        static constexpr double MAXIMUM = sizeof(Real) == 4 ? 1e35 : 1e300;  // T: beyond any u
 
         const Spam& spam;
         Tally& tally;
-        Numbers& all;
+        Scalars& all;
         Coordinate* const table;
         const std::int64_t size;
-        Deaths<Real> deaths;
+        ZeroingHeap<Real> zeroing;
 
         static bool fits(const Spam& learner, const State<Real>& state) {
-            return state.columns == 3 && state.step == 3 && state.apart == 1 && numbers_fit<Numbers>(state) &&
-                   (learner.l1 > 0 ? Deaths<Real>::fits(state) : state.arrays == 0);
+            return state.columns == 3 && state.row_stride == 3 && state.column_stride == 1 && scalars_fit<Scalars>(state) &&
+                   (learner.l1 > 0 ? ZeroingHeap<Real>::fits(state) : state.n_extra == 0);
         }
 
-        Run(const Spam& learner, const State<Real>& state)
-            : spam(learner), tally(tally_of(state)), all(numbers_of<Numbers>(state)),
-              table(reinterpret_cast<Coordinate*>(state.table)), size(state.size), deaths(state, all.living) {}
+        Updater(const Spam& learner, const State<Real>& state)
+            : spam(learner), tally(tally_of(state)), all(scalars_of<Scalars>(state)),
+              table(reinterpret_cast<Coordinate*>(state.table)), size(state.size), zeroing(state, all.living) {}
 
         Real weight(std::int32_t j) const { return static_cast<Real>(sigma() * u(table[j])); }
 
-        double reach(double s) const { return spam.reach(s, mean(false), mean(true)); }
+        double max_step(double s) const { return spam.max_step(s, mean(false), mean(true)); }
 
-        void shrink(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real by) {
             const Coordinate& at = table[j];
             put(j, by * u(at), by * at.neg, by * at.pos, all.level);
         }
 
-        void step(const Sample<Real>& row, double s, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double eta = spam.eta(tally, h), c = spam.slope(tally, s, positive, mean(!positive));
-            const double move = eta * c / sigma(), sunk = all.level + eta * spam.l1 / sigma();
-            const double level = sunk < MOST ? sunk : MOST;
-            const Chance chance(tally);
+            const double move = eta * c / sigma(), wanted = all.level + eta * spam.l1 / sigma();
+            const double level = wanted < MAXIMUM ? wanted : MAXIMUM;
+            const RoundingBits rounding(tally);
             for (std::int64_t p = 0; p < row.k; ++p) {
                 const std::int32_t j = row.at[p];
                 const Coordinate& at = table[j];
                 const double x = row.x[p];
-                const Real total = rounded<Real>((positive ? at.pos : at.neg) + h * x, chance.of(j));
+                const Real total = stochastic_round<Real>((positive ? at.pos : at.neg) + h * x, rounding.bits(j));
                 put(j, u(at) - move * x, positive ? at.neg : total, positive ? total : at.pos, level);
             }
-            if (spam.l1 > 0) sink(level);
+            if (spam.l1 > 0) shrink_to(level);
             all.sigma = sigma() * spam.left(eta);
-            if (all.level > all.bound || all.sigma < LEAST) set_back();
+            if (all.level > all.bound || all.sigma < MINIMUM) reset_level();
         }
 
     private:
@@ -98,8 +98,8 @@ struct Spam : SpamSettings {  // the sparse gradient
         double sigma() const { return all.sigma == 0 ? 1 : all.sigma; }
 
         double u(const Coordinate& at) const {
-            const double death = at.death, left = std::fabs(death) - all.level;
-            return std::copysign(left > 0 ? left : 0, death);  // without a branch: signs cannot be foreseen
+            const double zero_level = at.zero_level, left = std::fabs(zero_level) - all.level;
+            return std::copysign(left > 0 ? left : 0, zero_level);  // without a branch: signs cannot be foreseen
         }
 
         // The mean score of a class under the weights as they are now.
@@ -108,31 +108,31 @@ struct Spam : SpamSettings {  // the sparse gradient
             return n > 0 ? sigma() * (positive ? all.u_pos : all.u_neg) / n : 0;
         }
 
-        // Gives a coordinate its u, of which nothing is left if it dies by `level`, and its class sums.
+        // Sets u of a coordinate, which is zero if it would be at `level`, and its class sums.
         void put(std::int32_t j, double u_j, Real neg, Real pos, double level) {
             Coordinate& at = table[j];
             const double before = u(at);
-            const Real death = static_cast<Real>(all.level + std::fabs(u_j));
-            const bool lives = std::fabs(u_j) > level - all.level && death > level;
+            const Real zero_level = static_cast<Real>(all.level + std::fabs(u_j));
+            const bool nonzero = std::fabs(u_j) > level - all.level && zero_level > level;
             // u as it is kept, after rounding: the products are of the numbers that stand in the table.
-            const double after = lives ? std::copysign(death - all.level, u_j) : 0;
+            const double after = nonzero ? std::copysign(zero_level - all.level, u_j) : 0;
             all.u_neg += after * neg - before * at.neg;
             all.u_pos += after * pos - before * at.pos;
             const Coordinate was = at;
-            at = {lives ? static_cast<Real>(std::copysign(static_cast<double>(death), u_j)) : Real(0), neg, pos};
+            at = {nonzero ? static_cast<Real>(std::copysign(static_cast<double>(zero_level), u_j)) : Real(0), neg, pos};
             if (spam.l1 == 0) return;
             all.q_neg += sign(after) * neg - sign(before) * was.neg;
             all.q_pos += sign(after) * pos - sign(before) * was.pos;
-            if (lives)
-                deaths.put(j, death);
+            if (nonzero)
+                zeroing.put(j, zero_level);
             else
-                deaths.drop(j);
+                zeroing.remove(j);
         }
 
-        // Every u shrinks until T is `level`.
-        void sink(double level) {
-            while (deaths.due(level)) {
-                const std::int32_t j = deaths.next();
+        // Shrinks every u until T is `level`.
+        void shrink_to(double level) {
+            while (zeroing.zero_at(level)) {
+                const std::int32_t j = zeroing.first();
                 put(j, 0, table[j].neg, table[j].pos, level);
             }
             all.u_neg -= (level - all.level) * all.q_neg;
@@ -141,21 +141,21 @@ struct Spam : SpamSettings {  // the sparse gradient
         }
 
         // The same weights with sigma = 1 and T = 0; what is kept of all coordinates is summed afresh.
-        void set_back() {
-            Numbers fresh{};
+        void reset_level() {
+            Scalars fresh{};
             double sum = 0;
             const auto renew = [&](std::int32_t j) {
                 Coordinate& at = table[j];
-                at.death = weight(j);
-                fresh.u_neg += static_cast<double>(at.death) * at.neg;
-                fresh.u_pos += static_cast<double>(at.death) * at.pos;
-                fresh.q_neg += sign(at.death) * at.neg;
-                fresh.q_pos += sign(at.death) * at.pos;
-                sum += std::fabs(at.death);
-                return std::fabs(at.death);
+                at.zero_level = weight(j);
+                fresh.u_neg += static_cast<double>(at.zero_level) * at.neg;
+                fresh.u_pos += static_cast<double>(at.zero_level) * at.pos;
+                fresh.q_neg += sign(at.zero_level) * at.neg;
+                fresh.q_pos += sign(at.zero_level) * at.pos;
+                sum += std::fabs(at.zero_level);
+                return std::fabs(at.zero_level);
             };
             if (spam.l1 > 0)
-                deaths.renew(renew);
+                zeroing.renew(renew);
             else
                 for (std::int32_t j = 0; j < size; ++j) renew(j);
             fresh.sigma = 1;
@@ -168,39 +168,40 @@ struct Spam : SpamSettings {  // the sparse gradient
 
 // The complete gradient.
 template <class Real, class Weights>
-struct SpamFullRun : AlongMeans<Real, Weights> {
-    using Base = AlongMeans<Real, Weights>;
+struct SpamFullRun : ClassMeansUpdater<Real, Weights> {
+    using Base = ClassMeansUpdater<Real, Weights>;
     using Base::mean, Base::rows, Base::tally, Base::weights;
     const SpamSettings spam;
 
     SpamFullRun(const SpamSettings& settings, const State<Real>& state) : Base(state), spam(settings) {}
 
-    double reach(double s) const { return this->reach_of(spam.reach(s, mean(false), mean(true))); }
+    double max_step(double s) const { return this->max_step_of(spam.max_step(s, mean(false), mean(true))); }
 
     // Returns the length of the step, which the penalty takes too.
-    double descend(const Sample<Real>& row, double s, bool positive, double h) {
-        weights.add(row, h, positive, Chance(tally));
+    double descend(const ScaledRow<Real>& row, double s, bool positive, double h) {
+        weights.add(row, h, positive, RoundingBits(tally));
         if (rows(!positive) == 0) return 0;  // p is 0 or 1, and the gradient 0
         const double eta = spam.eta(tally, h), p = tally.n_pos / (tally.n_pos + tally.n_neg);
         const double own = mean(positive), others = mean(!positive), share = 2 * tally.share_of_others(positive);
         const double v = 2 * p * (1 - p) * (mean(false) - mean(true));
         weights.move(row, -eta * spam.slope(tally, s, positive, others));
-        weights.along(positive, -eta * share * own / rows(positive));
-        weights.along(!positive, eta * share * s / rows(!positive));
-        weights.along(false, eta * v / rows(false));
-        weights.along(true, -eta * v / rows(true));
+        weights.move_along(positive, -eta * share * own / rows(positive));
+        weights.move_along(!positive, eta * share * s / rows(!positive));
+        weights.move_along(false, eta * v / rows(false));
+        weights.move_along(true, -eta * v / rows(true));
         return eta;
     }
 };
 
 struct SpamFull : SpamSettings {
     template <class Real>
-    struct Run : SpamFullRun<Real, Span<Real, 2>> {
-        static bool fits(const SpamFull&, const State<Real>& state) { return Run::suits(state); }
+    struct Updater : SpamFullRun<Real, LowRankWeights<Real, 2>> {
+        static bool fits(const SpamFull&, const State<Real>& state) { return Updater::suits(state); }
 
-        Run(const SpamFull& learner, const State<Real>& state) : SpamFullRun<Real, Span<Real, 2>>(learner, state) {}
+        Updater(const SpamFull& learner, const State<Real>& state)
+            : SpamFullRun<Real, LowRankWeights<Real, 2>>(learner, state) {}
 
-        void step(const Sample<Real>& row, double s, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double eta = this->descend(row, s, positive, h);
             this->weights.scale(this->spam.left(eta));
             this->weights.settle();
@@ -210,14 +211,15 @@ struct SpamFull : SpamSettings {
 
 struct SpamFullL1 : SpamSettings {
     template <class Real>
-    struct Run : SpamFullRun<Real, Dense<Real>> {
-        static bool fits(const SpamFullL1&, const State<Real>& state) { return Run::suits(state); }
+    struct Updater : SpamFullRun<Real, DenseWeights<Real>> {
+        static bool fits(const SpamFullL1&, const State<Real>& state) { return Updater::suits(state); }
 
-        Run(const SpamFullL1& learner, const State<Real>& state) : SpamFullRun<Real, Dense<Real>>(learner, state) {}
+        Updater(const SpamFullL1& learner, const State<Real>& state)
+            : SpamFullRun<Real, DenseWeights<Real>>(learner, state) {}
 
-        void step(const Sample<Real>& row, double s, bool positive, double h) {
+        void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double eta = this->descend(row, s, positive, h);
-            if (eta > 0) this->weights.shrink_all(eta * this->spam.l1, this->spam.left(eta));
+            if (eta > 0) this->weights.proximal_step(eta * this->spam.l1, this->spam.left(eta));
         }
     };
 };

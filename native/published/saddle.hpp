@@ -31,8 +31,7 @@ struct Solam : Method {
     double steps = 0;  // the sum of the step sizes
 
     Solam(Shape shape, const double* p)
-        : xi(p[0]),
-          r(p[1]),
+        : xi(p[0]), r(p[1]),
           at{Vector(static_cast<std::size_t>(shape.d), r / std::sqrt(static_cast<double>(shape.d))), r, r, 2 * r},
           sum(at.w.size()) {}
 
@@ -77,16 +76,9 @@ struct Fsauc : Method {
     }
 
     Fsauc(Shape shape, const double* p)
-        : r(p[0]),
-          eta(p[1]),
-          n0(shape.n / stages(shape.n)),
-          radius(2 * std::sqrt(3.0) * r),
-          reach(2 * std::sqrt(2.0) * radius),
-          at{Vector(static_cast<std::size_t>(shape.d)), 0, 0, 0},
-          start(at),
-          sum(at),
-          sum_pos(at.w.size()),
-          sum_neg(at.w.size()) {}
+        : r(p[0]), eta(p[1]), n0(shape.n / stages(shape.n)), radius(2 * std::sqrt(3.0) * r),
+          reach(2 * std::sqrt(2.0) * radius), at{Vector(static_cast<std::size_t>(shape.d)), 0, 0, 0}, start(at), sum(at),
+          sum_pos(at.w.size()), sum_neg(at.w.size()) {}
 
     double step(Row x, bool positive) override {
         counts.add(positive);
@@ -110,8 +102,8 @@ struct Fsauc : Method {
             const double gap = at.w[j] - start.w[j];
             return gap * gap;
         });
-        const double distance = std::sqrt(squares + (at.a - start.a) * (at.a - start.a) +
-                                          (at.b - start.b) * (at.b - start.b));
+        const double distance =
+            std::sqrt(squares + (at.a - start.a) * (at.a - start.a) + (at.b - start.b) * (at.b - start.b));
         if (distance <= radius) return;
         const double back = radius / distance;
         for (std::size_t j = 0; j < at.w.size(); ++j) at.w[j] = start.w[j] + (at.w[j] - start.w[j]) * back;
@@ -136,8 +128,7 @@ struct Fsauc : Method {
     }
 
     void write_weights(double* out) const override {
-        for (std::size_t j = 0; j < at.w.size(); ++j)
-            out[j] = rows > 0 ? sum.w[j] / static_cast<double>(rows) : start.w[j];
+        for (std::size_t j = 0; j < at.w.size(); ++j) out[j] = rows > 0 ? sum.w[j] / static_cast<double>(rows) : start.w[j];
     }
 };
 

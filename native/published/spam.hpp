@@ -11,8 +11,7 @@ struct Proximal : Method {
     Vector w, sum_pos, sum_neg;
     double a = 0, b = 0;
 
-    explicit Proximal(Shape shape)
-        : w(static_cast<std::size_t>(shape.d)), sum_pos(w.size()), sum_neg(w.size()) {}
+    explicit Proximal(Shape shape) : w(static_cast<std::size_t>(shape.d)), sum_pos(w.size()), sum_neg(w.size()) {}
 
     // Returns the score of the row.
     double count(Row x, bool positive) {

@@ -7,7 +7,7 @@
         scores = model.learn(block)
     model.save("clicks.rare")
 
-Names are brought in when first used, so that `import rarestream` and the command line start at once.
+Names are imported when first used, so that `import rarestream` and the command line start quickly.
 """
 
 from importlib import import_module
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rarestream._version import __version__ as __version__
 
-if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every registered learner
+if TYPE_CHECKING:  # for type checkers; at run time names come from __getattr__, which knows every registered learner
     from rarestream.blocks import Block as Block
     from rarestream.errors import DataError as DataError
     from rarestream.errors import MissingExtraError as MissingExtraError
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # what type checkers see; what runs is below, and knows every
     from rarestream.model import Model as Model
     from rarestream.readers import read as read
 
-_ROOMS = {
+_PACKAGES = {
     "blocks": ["Block"],
     "errors": [
         "DataError",
@@ -66,25 +66,26 @@ _ROOMS = {
     "model": ["Model"],
     "readers": ["read"],
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        value: Any = sorted([*_ROOM_OF, *_learners(), "__version__"])
-    elif name in _ROOM_OF:
-        value = getattr(import_module(f"rarestream.{_ROOM_OF[name]}"), name)
-    elif name.startswith("_") or name not in _learners():
-        raise AttributeError(f"module 'rarestream' has no attribute {name!r}")
-    else:
-        value = _learners()[name]
-    globals()[name] = value
-    return value
+_PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
 
 
 def _learners() -> dict[str, Any]:
     return {cls.__name__: cls for cls in import_module("rarestream.learners").learner_classes()}
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+if not TYPE_CHECKING:  # with a __getattr__ in view, a type checker would accept any misspelt name
+
+    def __getattr__(name: str) -> Any:
+        if name == "__all__":
+            value: Any = sorted([*_PACKAGE_OF, *_learners(), "__version__"])
+        elif name in _PACKAGE_OF:
+            value = getattr(import_module(f"rarestream.{_PACKAGE_OF[name]}"), name)
+        elif name.startswith("_") or name not in _learners():
+            raise AttributeError(f"module 'rarestream' has no attribute {name!r}")
+        else:
+            value = _learners()[name]
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

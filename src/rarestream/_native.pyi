@@ -1,15 +1,31 @@
 """The compiled core; its sources stand in native/. Arrays must be contiguous and of the type that is asked
 for; none is converted or copied on the way in."""
 
+from enum import Enum, IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarestream.blocks import Block
+
 # blocks
+class CopyMode(Enum):
+    nothing = 0
+    indices = 1
+    all = 2
+
+class CsrFault(IntEnum):
+    none = 0
+    indptr = 1
+    index = 2
+    value = 3
+    changed = 4
+    sum = 5
+
 def own_rows(
-    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], copy: int
-) -> tuple[int, int, int, int, Any, Any, Any]: ...
+    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], copy: CopyMode
+) -> tuple[CsrFault, int, int, int, Any, Any, Any]: ...
 def own_rows_in(
     indptr: NDArray[Any],
     indices: NDArray[Any],
@@ -18,11 +34,16 @@ def own_rows_in(
     to_indices: NDArray[np.int32],
     to_values: NDArray[np.float32],
     /,
-) -> tuple[int, int, int, int, int]: ...
+) -> tuple[CsrFault, int, int, int, int]: ...
 
 # learners
 def isa() -> str: ...
 def set_isa(name: str) -> None: ...
+
+class Scale(IntEnum):
+    none = 0
+    unit = 1
+    max = 2
 
 class Gate:
     def __init__(self) -> None: ...
@@ -39,14 +60,8 @@ class Kernel:
         tally: NDArray[Any],
         largest: NDArray[Any] | None,
         more: list[NDArray[Any]],
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        values: NDArray[Any],
-        width: int,
-        own: bool,
-        labels: NDArray[Any],
-        importances: NDArray[Any] | None,
-        scale: int,
+        block: Block,
+        scale: Scale | int,
         scores: NDArray[Any],
         /,
     ) -> int: ...
@@ -56,12 +71,8 @@ class Kernel:
         tally: NDArray[Any],
         largest: NDArray[Any] | None,
         more: list[NDArray[Any]],
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        values: NDArray[Any],
-        width: int,
-        own: bool,
-        scale: int,
+        block: Block,
+        scale: Scale | int,
         scores: NDArray[Any],
         /,
     ) -> int: ...
@@ -73,12 +84,8 @@ def touched(table: NDArray[Any], /) -> tuple[NDArray[np.int32], NDArray[Any]]: .
 def score_weights(
     weights: NDArray[Any],
     largest: NDArray[Any] | None,
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: NDArray[Any],
-    width: int,
-    own: bool,
-    scale: int,
+    block: Block,
+    scale: Scale | int,
     scores: NDArray[Any],
     /,
 ) -> int: ...
@@ -88,24 +95,27 @@ def score_path(
     weights: NDArray[Any],
     classes: NDArray[np.uint16],
     largest: NDArray[Any] | None,
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: NDArray[Any],
-    width: int,
-    own: bool,
-    scale: int,
+    block: Block,
+    scale: Scale | int,
     scores: NDArray[np.float64],
     /,
 ) -> int: ...
 
 # metrics
+class ScoredFault(IntEnum):
+    none = 0
+    label = 1
+    mixed_labels = 2
+    score = 3
+    importance = 4
+
 def narrow_labels(labels: NDArray[Any]) -> NDArray[np.int8]: ...
 def survey_labels(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
-) -> tuple[int, int, int, int]: ...
+) -> tuple[ScoredFault, int, int, int]: ...
 def exact_auc(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
-) -> tuple[int, int, int, int, float]: ...
+) -> tuple[ScoredFault, int, int, int, float]: ...
 def exact_placed(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
 ) -> tuple[float, float, float]: ...
@@ -119,7 +129,7 @@ def tally_scores(
 class StreamingSketch:
     def add(
         self, labels: NDArray[np.int8], scores: NDArray[np.float64], importances: NDArray[np.float64] | None
-    ) -> tuple[int, int]: ...
+    ) -> tuple[ScoredFault, int]: ...
     def merge(self, other: StreamingSketch) -> None: ...
     def placed(self) -> tuple[float, float, float, float]: ...
     def totals(self, positive: bool) -> tuple[int, float, float]: ...
@@ -145,9 +155,31 @@ class PublishedMethod:
     ) -> None: ...
     def weights(self) -> NDArray[np.float64]: ...
 
-# race
-class RaceKernel:
-    def __init__(self, settings: list[tuple[int, bool, float, float, float, float, float, bool]]) -> None: ...
+# lanes
+MAX_LANES: int
+LANE_GROUP: int
+
+class Loss(Enum):
+    pairwise_square = 0
+    pairwise_hinge = 1
+    logistic = 2
+
+class LaneSetting:
+    def __init__(
+        self,
+        *,
+        loss: Loss,
+        proximal: bool,
+        learning_rate: float,
+        l1: float,
+        l2: float,
+        beta: float,
+        rate_power: float,
+        intercept: bool,
+    ) -> None: ...
+
+class LaneKernel:
+    def __init__(self, settings: list[LaneSetting]) -> None: ...
     @property
     def lanes(self) -> int: ...
     def learn(
@@ -156,14 +188,8 @@ class RaceKernel:
         counts: NDArray[np.float64],
         means: NDArray[np.float64],
         largest: NDArray[np.float32] | None,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        values: NDArray[Any],
-        width: int,
-        own: bool,
-        labels: NDArray[Any] | None,
-        importances: NDArray[Any] | None,
-        scale: int,
+        block: Block,
+        scale: Scale | int,
         scores: NDArray[np.float32],
         isa: str = "",
         /,
@@ -173,12 +199,8 @@ class RaceKernel:
         table: NDArray[np.float32],
         largest: NDArray[np.float32] | None,
         lane: int,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        values: NDArray[Any],
-        width: int,
-        own: bool,
-        scale: int,
+        block: Block,
+        scale: Scale | int,
         scores: NDArray[np.float64],
         /,
     ) -> int: ...

@@ -1,9 +1,9 @@
-"""Block: a batch of sparse rows with their labels, each field one fixed dtype.
+"""Block: a batch of sparse rows with their labels, each field of one fixed dtype.
 
-This is the one place where rows are checked: past a Block, indices ascend and are
-unique within a row, values are finite, labels are -1 or +1, importances are 0 or lie
-between 1e-100 and 1e12. Everything below trusts that and checks nothing again, but for
-rows that somebody else can still write to.
+This is the only place where rows are checked. In a Block, indices ascend and are unique
+within a row, values are finite, labels are -1 or +1, and importances are 0 or between
+1e-100 and 1e12. Other modules rely on this and do not check again, except for arrays
+that other code can still write to.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
+from rarestream._native import CopyMode, CsrFault
 from rarestream.errors import DataError
 
 Indptr = NDArray[np.int64]
@@ -25,36 +26,58 @@ Values = NDArray[np.float32]
 Labels = NDArray[np.int8]
 Importances = NDArray[np.float64]
 
-# NumPy compares and converts faster with these than with np.int32 and so on: a tenth of learning a single row.
+# NumPy compares and converts faster with dtype objects than with np.int32 etc.: a tenth of the time of a single row.
 INT32, INT64, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("int32", "int64", "float32", "float64"))
 
 POSITIVE, NEGATIVE = np.array([1], np.int8), np.array([-1], np.int8)
-NO_TAG = -1  # where only some rows have a tag
-LARGEST_INDEX = 2**31 - 2  # an index is an int32, and the width of a block must be one too
-SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-100, 1e12  # of rows that count; native/csr.hpp
-FEW = 4096  # non-zeros up to which NumPy makes the copies: quicker than the core, which has memory of its own for them
-SHARED_FROM = 8 << 20  # bytes of values from which on a copy costs fresh memory, and more than looking at them
-COPY_NOTHING, COPY_INDICES, COPY_ALL = range(3)  # of rows that need no change; native/bind_blocks.cpp
+NO_TAG = -1  # tag of a row without one, where other rows have tags
+LARGEST_INDEX = 2**31 - 2  # both an index and the width of a block must fit in an int32
+SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-100, 1e12  # of rows whose importance is not 0; native/csr.hpp
+FEW = 4096  # non-zeros up to which the copies are NumPy's, which is faster; larger ones are allocated by the core
+SHARED_FROM = 8 << 20  # bytes of values beyond which they are shared: a copy would cost more than checking them
+# Names of the module: looking up a member of an enum costs a hundredth of learning a single row.
+COPY_NOTHING, COPY_INDICES, COPY_ALL = CopyMode.nothing, CopyMode.indices, CopyMode.all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Rows in compressed form: row i holds `indices[indptr[i]:indptr[i+1]]` and the values beside them.
+    """A batch of sparse rows in CSR form, with labels, importances and tags.
 
-    `Block.of` takes a SciPy matrix, an array or the three CSR arrays, checks and canonicalises. It copies them, so that
-    what its caller does to those arrays afterwards changes nothing; but for more than 8 MB of float32 values, which
-    stay where they are. `Block(...)` is for readers, and checks nothing: indices that are not a block's own are copied
-    and looked at whenever a model learns or scores its rows, so that they cannot lead out of its memory.
+    Row i has the features `indices[indptr[i]:indptr[i+1]]` with the `values` at the same positions. Use `Block.of` to
+    make a Block: it checks, canonicalises and copies the rows, so that later changes of the arguments have no effect.
+    Only more than 8 MB of float32 values are shared instead of copied.
+
+    The constructor is for readers and does not check anything. Indices that the Block does not own are copied and
+    checked whenever a model learns or scores them, so that they can never address memory outside of the model.
+
+    Attributes
+    ----------
+    indptr : int64 array of shape (rows + 1,)
+        Start of each row in `indices` and `values`.
+    indices : int32 array
+        Features, from 0, ascending within a row.
+    values : float32 array
+        Values of the features, finite.
+    width : int
+        Largest index + 1; 0 if there is none.
+    labels : int8 array or None
+        -1 or +1.
+    importances : float64 array or None
+        A row of importance h counts as h rows; None: all are 1.
+    tags : array or None
+        Anything that identifies a row, such as svmlight's qid.
+    own : bool
+        Whether no other code can write to `indptr` and `indices`.
     """
 
     indptr: Indptr
     indices: Indices
     values: Values
-    width: int  # largest index + 1, 0 when there is none
-    labels: Labels | None = None  # -1 or +1
-    importances: Importances | None = None  # a row of importance h counts as h rows; None: 1 each
-    tags: NDArray[Any] | None = None  # whatever names a row: svmlight's qid
-    own: bool = False  # whether nobody else can write to indptr and indices
+    width: int
+    labels: Labels | None = None
+    importances: Importances | None = None
+    tags: NDArray[Any] | None = None
+    own: bool = False
 
     @classmethod
     def of(
@@ -64,7 +87,30 @@ class Block:
         importances: ArrayLike | None = None,
         tags: ArrayLike | None = None,
     ) -> Block:
-        """The Block of a SciPy sparse matrix or array, a dense 2-d array, or a tuple (indptr, indices, values)."""
+        """Make a Block of rows in memory.
+
+        Parameters
+        ----------
+        X : SciPy sparse matrix or array, dense 2-d array, or tuple (indptr, indices, values)
+            The rows. Indices count from 0, up to 2^31 - 2; values must be finite and fit in float32. Duplicate features
+            of a row are summed.
+        labels : array-like of shape (rows,), optional
+            -1 and +1, 0 and 1, or booleans.
+        importances : array-like of shape (rows,), optional
+            0, or between 1e-100 and 1e12. A row of importance h counts as h rows; one of importance 0 is ignored.
+        tags : array-like of shape (rows,), optional
+            Anything that identifies a row.
+
+        Returns
+        -------
+        Block
+            A copy of the rows, except for more than 8 MB of float32 values, which are shared.
+
+        Raises
+        ------
+        DataError
+            If a row, a label or an importance is invalid; the message names the row.
+        """
         rows = _rows(X)
         n = len(rows[0]) - 1
         return cls(
@@ -84,40 +130,37 @@ class Block:
 
     @property
     def sealed(self) -> bool:
-        """Whether nobody can change where the rows lead; else the core copies and checks that before it uses them."""
+        """Whether indptr and indices are immutable. Otherwise the core copies and checks them at each use."""
         return self.own and not (self.indices.flags.writeable or self.indptr.flags.writeable)
 
-    @property
-    def rows(self) -> tuple[Indptr, Indices, Values, int, bool]:
-        """What kernels are given: the arrays, the width, and whether they can be trusted."""
-        return self.indptr, self.indices, self.values, self.width, self.sealed
-
-    def broken(self) -> str | None:
-        """Which rule the rows have come to break since the block was made; None if none."""
+    def changed(self) -> str | None:
+        """Return what to say of rows that break a rule because their arrays were written to; None if none does."""
         try:
-            rows = canonical(self.indptr, self.indices, self.values)
+            width = canonical(self.indptr, self.indices, self.values)[3]
+            broken = None if width <= self.width else f"Block: a row has feature index {width - 1}."
         except DataError as error:
-            return str(error)
-        return None if rows[3] <= self.width else f"Block: a row has feature index {rows[3] - 1}."
+            broken = str(error)
+        return broken and f"or one after it breaks a rule: its arrays have changed since it was made. {broken}"
 
     @property
     def nonzeros(self) -> int:
+        """Number of stored entries of all rows."""
         return len(self.indices)
 
     def within(self, slots: int) -> Block:
-        """The block for weights of which the last has no feature: features that have no weight are taken for that one.
+        """Return the block for a model with so many slots, of which the last one belongs to no feature and is zero.
 
-        They count for nothing, but are part of a row's length.
+        Features without a slot are mapped to that one: they add nothing to a score, but count in the norm of a row.
         """
         if self.width <= slots:
             return self
         return replace(self, indices=seal(np.minimum(self.indices, np.int32(slots - 1))), width=slots)
 
     def __getitem__(self, rows: slice) -> Block:
-        """A run of rows as a Block that shares this one's memory."""
+        """Return consecutive rows as a Block that shares the memory of this one."""
         start, stop, step = rows.indices(len(self))
         if step != 1:
-            raise DataError(f"Block: rows are taken in runs, got a step of {step}. Use take() for other orders.")
+            raise DataError(f"Block: a slice must have step 1, got {step}. Use take() for other orders.")
         stop = max(start, stop)
         a, b = int(self.indptr[start]), int(self.indptr[stop])
         return Block(
@@ -132,7 +175,13 @@ class Block:
         )
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Block:
-        """The given rows, in the given order."""
+        """Return some rows as a new Block.
+
+        Parameters
+        ----------
+        rows : array of int
+            Their numbers, in any order.
+        """
         sizes = np.diff(self.indptr)[rows]
         indptr = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(sizes, out=indptr[1:])
@@ -149,7 +198,15 @@ class Block:
         )
 
     def balanced(self) -> Block:
-        """The rows with importances by which both classes weigh alike, and all together as much as before."""
+        """Return the rows with importances that give both classes the same total.
+
+        The total of all importances stays the same.
+
+        Raises
+        ------
+        DataError
+            If the rows have no labels, or a class has no importance.
+        """
         if self.labels is None:
             raise DataError("rows without labels have no classes to balance.")
         weights = np.ones(len(self)) if self.importances is None else self.importances.copy()
@@ -157,12 +214,18 @@ class Block:
         for name, mine in (("positive", self.labels > 0), ("negative", self.labels <= 0)):
             share = weights[mine].sum()
             if share == 0:
-                raise DataError(f"no {name} row weighs anything: there are not two classes to balance.")
+                raise DataError(f"no {name} row has an importance > 0: there are not two classes to balance.")
             weights[mine] *= total / (2 * share)
         return replace(self, importances=weights)
 
     def to_csr(self, n_features: int | None = None) -> Any:
-        """The rows as a scipy.sparse.csr_array, with 32-bit indices where they fit, which some solvers insist on."""
+        """Return the rows as a scipy.sparse.csr_array, with 32-bit indices where they fit, as some solvers require.
+
+        Parameters
+        ----------
+        n_features : int, optional
+            Number of columns, >= `width`. By default `width`.
+        """
         from scipy.sparse import csr_array
 
         starts = self.indptr.astype(np.int32) if self.nonzeros <= LARGEST_INDEX else self.indptr
@@ -170,8 +233,11 @@ class Block:
 
 
 def concatenate(blocks: Iterable[Block]) -> Block:
-    """All rows of all blocks, in order. Where only some blocks have importances or tags, the others' rows count 1 and
-    have no tag; labels must be in all blocks or in none."""
+    """Return all rows of all blocks, in order, as one Block.
+
+    If only some blocks have importances or tags, the rows of the others have importance 1 and no tag. Either all blocks
+    or none must have labels.
+    """
     parts = list(blocks)
     if not parts:
         return Block(
@@ -199,7 +265,7 @@ def concatenate(blocks: Iterable[Block]) -> Block:
 
 
 def seal(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, from now on read-only. For arrays that nobody else holds."""
+    """Make an array read-only and return it. Only for arrays that no other code refers to."""
     array.flags.writeable = False
     return array
 
@@ -235,22 +301,22 @@ def _rows(X: Any) -> CanonicalRows:
     return canonical(indptr, indices, values)
 
 
-# CSR arrays that keep the rules of a Block, how wide they are, and whether indptr and indices are copies; else they are
-# those that were given, in order already. A plain tuple: a named one costs a fiftieth of learning a row.
+# Valid CSR arrays, their width, and whether indptr and indices are copies; if not, they are the arguments themselves.
+# A plain tuple, because a named tuple costs a fiftieth of learning a single row.
 CanonicalRows = tuple[Indptr, Indices, Values, int, bool]
 
 
 def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], copy: bool = True) -> CanonicalRows:
-    """CSR arrays checked, sorted within rows, duplicates summed, each in its one dtype.
+    """Check CSR arrays, sort them within rows, sum duplicates, and convert each to its dtype.
 
-    Copies of them, but for many values that need no change; without `copy`, also for few rows that need none: for those
-    that are used at once.
+    Returns copies, except for many values that need no change. Without `copy`, a few rows that need no change are not
+    copied either: for rows that are used at once and then dropped.
     """
     if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != 1 or len(indptr) < 1:
         raise DataError("Block: indptr, indices and values must be one-dimensional, indptr with at least one entry.")
     size = len(indices)
     if size != len(values):
-        raise DataError(f"Block: {size} indices but {len(values)} values; they go in pairs.")
+        raise DataError(f"Block: {size} indices but {len(values)} values; there must be equally many.")
     if indptr.dtype.kind not in "iu" or (indices.dtype.kind not in "iu" and size):
         raise DataError(f"Block: indptr and indices must be whole numbers, got {indptr.dtype} and {indices.dtype}.")
     starts = np.ascontiguousarray(indptr, indptr.dtype if indptr.dtype in (INT32, INT64) else INT64)
@@ -269,7 +335,7 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
     else:
         keep = entries.dtype == FLOAT32 and 4 * size > SHARED_FROM
         what = COPY_NOTHING if size < FEW else COPY_INDICES if keep else COPY_ALL
-        if what == COPY_NOTHING:
+        if what is COPY_NOTHING:
             starts = starts.astype(INT64, copy=False)
         fault, row, position, width, own_starts, own_columns, own_entries = _native.own_rows(
             starts, columns, entries, what
@@ -278,34 +344,34 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
             return starts, columns.astype(INT32, copy=False), entries.astype(FLOAT32, copy=False), width, False
         if not fault:
             return own_starts, own_columns, entries if own_entries is None else own_entries, width, True
-    if fault == 1:
+    if fault is CsrFault.indptr:
         raise DataError(
             f"Block: indptr must start at 0, never fall and end at the number of entries ({size}); "
             f"it breaks at row {row}."
         )
-    if fault == 2:
+    if fault is CsrFault.index:
         raise DataError(
             f"Block: row {row} has feature index {columns[position]}; indices run from 0 to {LARGEST_INDEX}. "
             "Hash or renumber larger ones."
         )
-    if fault == 3:
+    if fault is CsrFault.value:
         raise DataError(
             f"Block: row {row}, feature {columns[position]} has the value {entries[position]}; values must be finite "
             "and fit in float32. NaN and infinity have no place in a dot product: drop or impute them."
         )
-    if fault == 4:
+    if fault is CsrFault.changed:
         raise DataError("Block: the arrays are being changed by another thread. Wait for it, or pass a copy.")
     raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
 
 
 def numeric(given: ArrayLike, what: str) -> NDArray[Any]:
-    """An array of real numbers, or a refusal that starts with `what`."""
+    """Return an array of real numbers, or raise a DataError whose message starts with `what`."""
     array = np.asarray(given)
     if array.dtype.kind in "iufb" and not isinstance(given, np.ma.MaskedArray):
         return array
     refuse_disguised(given, what)
     if array.dtype.kind == "c":
-        raise DataError(f"{what} must be numbers that have an order. Complex data not supported.")
+        raise DataError(f"{what} must be real numbers. Complex data not supported.")
     refuse_disguised(array, what)
     try:
         return array if array.dtype.kind in "iufb" else array.astype(np.float64)
@@ -314,9 +380,9 @@ def numeric(given: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def refuse_disguised(given: Any, what: str) -> None:
-    """Refuses what NumPy would turn into numbers without a word: masked entries, times, and digits in a text.
+    """Raise a DataError for data that NumPy would silently convert to numbers: masked entries, times, and text.
 
-    Looks at arrays and at the columns of pandas and Polars frames; passes over everything else.
+    Checks arrays and the columns of pandas and Polars frames, and nothing else.
     """
     if np.ma.is_masked(given):
         raise DataError(f"{what} must be numbers, got a masked array with masked entries. Fill or drop them first.")
@@ -359,10 +425,10 @@ def _importances(importances: ArrayLike, n: int) -> Importances:
 
 
 def importance_rule(value: float) -> str:
-    """What to say of an importance that breaks the rule."""
+    """Return what is wrong with an importance out of range."""
     return (
         f"has the importance {value}; importances lie between {SMALLEST_IMPORTANCE:g} and {LARGEST_IMPORTANCE:g}, or "
-        "are 0, which skips a row. Divide them all by the same number: only their ratios matter much."
+        "are 0, which skips a row. Divide them all by the same number: mainly their ratios matter."
     )
 
 

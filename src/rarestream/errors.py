@@ -1,4 +1,4 @@
-"""The errors a user meets: each says the place, the rule, what came, and the way on."""
+"""The exceptions of the package. A message names the place, the rule, the value that broke it, and what to do."""
 
 import re
 from collections.abc import Iterator
@@ -7,17 +7,26 @@ from typing import Any
 
 
 class RarestreamError(Exception):
-    """What every error of this package is, so that one `except` can catch them all."""
+    """Base class of all exceptions of this package."""
 
 
 class DataError(RarestreamError, ValueError):
-    """Rows that break a rule. Nothing was learned from them."""
+    """Invalid rows or arguments. Nothing was learned from them."""
 
 
 class RowError(DataError):
-    """A row of a block that cannot be learned or scored. `row` is its number within the block, from 0.
+    """A row of a block that cannot be learned or scored.
 
-    `says` is what is wrong with it, and goes on from "this row". `place` is its file and line, where they are known.
+    Attributes
+    ----------
+    where : str
+        The function that raised it.
+    row : int
+        Number of the row within its block, from 0.
+    says : str
+        What is wrong with the row; continues "this row ...".
+    place : str or None
+        File and line of the row, if known.
     """
 
     def __init__(self, where: str, row: int, says: str, place: str | None = None) -> None:
@@ -29,46 +38,46 @@ class RowError(DataError):
 
 
 class ModelFileError(RarestreamError, ValueError):
-    """A model file that is damaged, hostile, or of a format this version does not read; or that cannot be written."""
+    """A model file that is damaged, invalid or of a newer format, or that cannot be written."""
 
 
 class OutputError(RarestreamError, OSError):
-    """A file that cannot be written. What was there is as it was."""
+    """A file that cannot be written. An existing file is unchanged."""
 
 
 class MissingExtraError(RarestreamError, ImportError):
-    """An optional dependency is not installed; the message says which extra brings it."""
+    """An optional dependency is not installed. The message names the extra that installs it."""
 
 
 class ModelBusyError(RarestreamError, RuntimeError):
-    """`learn` while another thread learns or scores with the same model, or the reverse."""
+    """A model was used while another thread was learning with it, or learned while another thread was using it."""
 
 
 class SortedRowsWarning(UserWarning):
-    """Rows that a model learns look sorted by label."""
+    """The rows that a model learns look sorted by label."""
 
 
-# -- how messages are worded
+# -- the wording of messages
 
-_command_line = False  # whether a user of the command line reads the messages
+_command_line = False  # whether messages are for a user of the command line
 
 
 def advice(python: str, command: str) -> str:
-    """The way on, in the words of whoever reads it: arguments for a Python program, options on the command line.
+    """Return advice for the reader of a message: arguments in Python, options on the command line.
 
-    Asked for when a message is made, never when a module is imported.
+    Call it when a message is made, not when a module is imported.
     """
     return command if _command_line else python
 
 
 def for_command_line() -> bool:
-    """Whether messages are worded for the command line."""
+    """Return whether messages are worded for the command line."""
     return _command_line
 
 
 @contextmanager
 def worded_for_command_line(wanted: bool = True) -> Iterator[None]:
-    """Within it, `advice` names options of the command line; or arguments again, with False."""
+    """Context in which `advice` names options of the command line or, with False, arguments in Python."""
     global _command_line
     before, _command_line = _command_line, wanted
     try:
@@ -77,18 +86,18 @@ def worded_for_command_line(wanted: bool = True) -> Iterator[None]:
         _command_line = before
 
 
-# What moves a terminal's cursor, recolours it or turns the direction of text: controls, bidirectional overrides, and
-# what cannot be encoded. Compiled when first used: that takes a millisecond.
+# Characters that could move the cursor of a terminal, change its colours or the direction of text: control characters,
+# bidirectional overrides, and surrogates. Compiled when first used, because that takes a millisecond.
 _UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 
 
 def plain(name: object) -> str:
-    """A name from outside, such as that of a file, as a message may show it: \\x1b stands for an escape."""
+    """Return a name from outside, such as that of a file, safe to print: an escape character becomes \\x1b."""
     return re.sub(f"[\t\n{_UNSAFE}]", _escaped, str(name))
 
 
 def plain_text(text: str) -> str:
-    """The same for a whole message, whose line ends and tabs are ours."""
+    """Return a whole message, safe to print; its line ends and tabs are kept."""
     return re.sub(f"[{_UNSAFE}]", _escaped, text)
 
 

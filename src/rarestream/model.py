@@ -1,20 +1,17 @@
-"""Model: a learner and its state. Learns, scores, saves, loads, is cut to size."""
+"""Model: learns, scores, is saved and loaded, and is cut to size."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native, modelfile
-from rarestream._version import __version__
 from rarestream.blocks import (
     LARGEST_IMPORTANCE,
     LARGEST_INDEX,
@@ -24,36 +21,35 @@ from rarestream.blocks import (
     importance_rule,
     numeric,
 )
-from rarestream.errors import DataError, ModelBusyError, ModelFileError, RowError, SortedRowsWarning, advice, plain
-from rarestream.learners import TALLY, Learner, State, Weights, make_learner
-from rarestream.learners.base import SPARE, padded, placed, zeros
-from rarestream.metrics import SortedCheck, StreamingAuc
-from rarestream.metrics.rows import Rows
+from rarestream.engines import SCALES, Engine, Weights, start_engine
+from rarestream.errors import DataError, ModelBusyError, RowError, SortedRowsWarning, advice, plain
+from rarestream.learners import Learner, make_learner
+from rarestream.learners.state import padded, tally_of, zeros
+from rarestream.metrics import StreamingAuc
+from rarestream.metrics.rows import ScoredRows
+from rarestream.modelfile.codec import ChosenBy, FileParts, Saved, decode, encode
 
-SCALES = ("none", "unit", "max")  # in the order of native/kernels.hpp
 DTYPES = ("float32", "float64")
-KINDS = ("resumable", "scoring")
-
-Parts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # of a model file: its header and arrays
-
-
-class ChosenBy(NamedTuple):
-    """What chose a model's learner, and how many rows the model had learned then."""
-
-    name: str
-    rows: int
 
 
 class Model:
     """A learner and what it has learned.
 
-    `dtype` is that of the state: float32, or float64 on request. `scale` says how rows are scaled before they are
-    learned or scored: "unit" to Euclidean norm 1; "max" divides each feature by its largest absolute value so far,
-    then to norm 1 (for raw numeric columns); "none" takes them as they are. The state grows when a larger index
-    arrives, so d need not be known; `n_features` reserves room for it.
-
     Any number of threads may score while nobody learns. `learn` beside another `learn` or `score` of the same model
     raises ModelBusyError.
+
+    Parameters
+    ----------
+    learner : Learner or str
+        A learner such as `DualAveraging()`, or the name of one; `learner_names()` lists them.
+    dtype : {"float32", "float64"}
+        Precision of the model state.
+    scale : {"unit", "max", "none"}
+        How rows are scaled before they are learned or scored: "unit" to Euclidean norm 1; "max" divides each feature by
+        its largest absolute value so far, then to norm 1 (for raw numeric columns); "none" takes them as they are.
+    n_features : int
+        The number of features to reserve room for. The state grows when a larger index arrives, so it need not be
+        known.
     """
 
     def __init__(
@@ -76,44 +72,59 @@ class Model:
             raise ValueError(f"Model: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
         if not 0 <= n_features <= LARGEST_INDEX + 1:
             raise ValueError(f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}.")
-        n_features = max(n_features, learner.features)
-        self.learner = learner
-        self.dtype = dtype
-        self.scale = scale
-        self.rows = 0  # learned so far
-        self.positives = 0
-        self.progress = StreamingAuc()  # of the scores rows had before they were learned
-        self.order = SortedCheck()  # whether rows look sorted by label, those learned again left out
-        self.source: dict[str, Any] = {}  # where the rows came from and how far it was read: for resuming
-        self.pruned_from: int | None = None  # how many weights it had before any were cut
-        self._n_features = n_features
-        self._state: State | Weights = learner.start(n_features + SPARE, dtype, largest=scale == "max")
-        self._kernel = learner.kernel()
-        self._gate = _native.Gate()
-        self._scale = SCALES.index(scale)
-        self._coef: NDArray[Any] | None = None
-        self._metrics: dict[str, float] = {}
-        self._doubt: str | None = None  # to be told when the rows at hand are learned
-        self.chosen_by: ChosenBy | None = None  # what settled the learner, if nobody named it
+        n_features = max(n_features, learner.initial_features)
+        self._take_over(Saved(start_engine(learner, scale, n_features, dtype), dtype, n_features))
 
     @classmethod
-    def from_state(cls, learner: Learner, state: State, *, scale: str, n_features: int) -> Model:
-        """A model that goes on from a state of its learner, which from now on is its own."""
-        model = cls(learner, dtype=str(state.table.dtype), scale=scale)
-        model._state, model._n_features = state, n_features
-        model._room(n_features)
+    def from_engine(cls, engine: Engine, n_features: int) -> Model:
+        """Return a model that goes on from an engine, which from now on is its own."""
+        engine.reserve(n_features)
+        return cls._of(Saved(engine, str(engine.weight_dtype), n_features))
+
+    @classmethod
+    def _of(cls, saved: Saved) -> Model:
+        model = cls.__new__(cls)
+        model._take_over(saved)
         return model
+
+    def _take_over(self, saved: Saved) -> None:
+        self._engine = saved.engine
+        self._n_features = saved.n_features
+        self.dtype = saved.dtype
+        self.rows = saved.rows  # learned so far
+        self.positives = saved.positives
+        self.progress = saved.progress  # of the scores rows had before they were learned
+        self.order = saved.order  # whether rows look sorted by label, those learned again left out
+        self.source = saved.source  # where the rows came from and how far it was read: for resuming
+        self.pruned_from = saved.pruned_from  # how many weights it had before any were cut
+        self.chosen_by = saved.chosen_by  # what chose the learner, if nobody named it
+        self._metrics = saved.metrics
+        self._gate = _native.Gate()
+        self._coef: NDArray[Any] | None = None
 
     # -- learning and scoring
 
     def learn(self, block: Block, *, again: bool = False) -> NDArray[np.float64]:
-        """Learns the rows in order. Returns the score each row had before it was learned.
+        """Learn the rows in order.
 
-        `again`: the model has learned these rows before, so their scores say nothing about new ones, and are left
-        out of `progress`.
+        Parameters
+        ----------
+        block : Block
+            Rows with labels.
+        again : bool
+            Whether the model has learned these rows before: their scores then say nothing about new ones, and are left
+            out of `progress`.
 
-        A row whose step would leave the range of the state raises RowError: it was not learned, nor were those after
-        it; those before it were. Every other error is raised before anything is learned.
+        Returns
+        -------
+        array of float64
+            The score that each row had before it was learned.
+
+        Raises
+        ------
+        RowError
+            If the step of a row would leave the range of the state: that row was not learned, nor were those after it;
+            those before it were. Every other error is raised before anything is learned.
         """
         _check("Model.learn", block)
         if block.labels is None:
@@ -122,58 +133,106 @@ class Model:
         self._begin_learning()
         try:
             if again:
-                self._turn(None)
-            learned = self._learn(block, scores, again)
+                self._finish_race()
+            learned, doubt = self._learn(block, scores, again)
         finally:
             self._gate.end_learning()
-        if self._doubt is not None:
-            doubt, self._doubt = self._doubt, None
+        if doubt is not None:
             warnings.warn(doubt, SortedRowsWarning, stacklevel=2)
         if learned < len(block):
-            raise RowError("Model.learn", learned, _changed(block) or self._overflow(learned))
+            raise RowError("Model.learn", learned, block.changed() or self._overflow(learned))
         return scores
 
-    def settle(self) -> None:
-        """Ends a race of settings before its time: the model goes on with those in the lead. Else changes nothing."""
+    def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> tuple[int, str | None]:
+        """Learn rows up to one that cannot be; return how many, and what to warn of."""
+        before = self.rows
+        learned, engine, history, since = self._engine.learn(block, scores)
+        self._coef = None
+        done, width = block, block.width
+        if learned < len(block):
+            done, scores = block[:learned], scores[:learned]
+            width = int(done.indices.max(initial=-1)) + 1
+        assert done.labels is not None
+        positives = done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
+        self.rows += learned
+        self.positives += positives
+        if width > self._n_features:
+            self._n_features = width
+        if history is not None:
+            self._go_on(engine, history, before + since)
+        if again:
+            return learned, None
+        new, new_scores = (done[since:], scores[since:]) if since else (done, scores)
+        assert new.labels is not None
+        self.progress.count(ScoredRows(new.labels, new_scores, new.importances))
+        return learned, self.order.add(done.labels, positives)
+
+    def finish_race(self) -> None:
+        """End a race of settings before its time: the model goes on with those in the lead. Else change nothing."""
         self._begin_learning()
         try:
-            if self.kind == "resumable":
-                self._turn(None)
+            self._finish_race()
         finally:
             self._gate.end_learning()
 
+    def _finish_race(self) -> None:
+        _, engine, history, _ = self._engine.finish_race()
+        if history is not None:
+            self._go_on(engine, history, self.rows)
+
+    def _go_on(self, engine: Engine, history: ScoredRows, rows: int) -> None:
+        """Go on as an engine says that has looked at its settings after so many rows."""
+        if engine is not self._engine:
+            self.chosen_by = ChosenBy(self.learner.name, rows)
+            self._engine = engine
+            engine.reserve(self._n_features)
+        self._coef = None
+        self.progress = StreamingAuc()
+        self.progress.count(history)
+
     def learn_one(self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None) -> float:
-        """Learns one row; the same as `learn` on a block of it. Returns its score before."""
+        """Learn one row, as `learn` on a block of it does. Return the score it had before."""
         return float(self.learn(_one(indices, values, label, importance))[0])
 
     def score(self, block: Block) -> NDArray[np.float64]:
-        """The rows' scores: larger means more likely positive. Changes nothing."""
+        """Return the scores of the rows: larger means more likely positive. Changes nothing."""
         _check("Model.score", block)
         scores = np.empty(len(block))
         self._begin_scoring()
         try:
-            wrong = self._score(block, scores)
+            wrong = self._engine.score(block, scores)
         finally:
             self._gate.end_scoring()
         if wrong >= 0:
             scale = advice(f"scale={self.scale!r}", f"--scale {self.scale}")
             says = f"has values so large that its score is {scores[wrong]} with {scale}. Scale the values down."
-            raise RowError("Model.score", wrong, _changed(block) or says)
+            raise RowError("Model.score", wrong, block.changed() or says)
         return scores
 
     def score_one(self, indices: ArrayLike, values: ArrayLike) -> float:
+        """Return the score of one row."""
         return float(self.score(_one(indices, values))[0])
 
     # -- what was learned
 
     @property
+    def learner(self) -> Learner:
+        """The learner as it was named; once a race is over, the one that won it."""
+        return self._engine.learner
+
+    @property
     def leader(self) -> Learner:
         """The learner that scores are made with: that of the settings in the lead while some are raced."""
-        found = None if isinstance(self._state, Weights) else self.learner.leader(self._state)
-        return found or self.learner
+        return self._engine.leader
+
+    @property
+    def scale(self) -> str:
+        """How rows are scaled."""
+        return self._engine.scale
 
     @property
     def n_features(self) -> int:
+        """The largest feature index seen or reserved, plus one."""
         return self._n_features
 
     @property
@@ -192,44 +251,46 @@ class Model:
         return self._coef
 
     def weights(self) -> Weights:
-        """What scoring needs: every feature's weight as scaled rows meet it, class counts, largest values."""
+        """Return what scoring needs: the weight of every feature in scaled rows, class counts, largest values."""
         with self._reading("weights"):
-            weight = zeros((self._n_features,), self._weight_dtype)
-            for start, part in self._weights():
+            weight = zeros((self._n_features,), self._engine.weight_dtype)
+            for start, part in self._engine.weight_chunks(self._n_features):
                 if part.any():  # pages of zeros stay untouched
                     weight[start : start + len(part)] = part
-            largest = self._state.largest
+            largest = self._engine.largest
             if largest is not None:
-                largest = padded(largest[: self._n_features], self._n_features)  # a state may have less room: `widest`
-            return Weights(weight, self._state.tally[: len(TALLY)], largest)
+                largest = padded(largest[: self._n_features], self._n_features)  # an engine may have less room
+            return Weights(weight, self._engine.tally, largest)
 
     @property
     def nonzeros(self) -> int:
-        """How many weights are not zero: the size of the model."""
+        """The number of weights that are not zero: the size of the model."""
         with self._reading("nonzeros"):
-            return sum(int(np.count_nonzero(part)) for _, part in self._weights())
+            return sum(int(np.count_nonzero(part)) for _, part in self._engine.weight_chunks(self._n_features))
 
     @property
     def state_bytes(self) -> int:
-        """What it keeps in memory, room for more features included."""
-        arrays = [part for part in self._state[:3] if part is not None]
-        more = () if isinstance(self._state, Weights) else self._state.more.values()
-        return sum(part.nbytes for part in (*arrays, *more))
+        """The memory that the state takes, room for more features included."""
+        return self._engine.nbytes
 
     @property
     def intercept(self) -> float:
         """What a logistic learner adds to a score to make it log odds; 0 for AUC losses."""
-        return float(self._state.tally[4])
+        return float(self._tally["w0"])
 
     @property
     def class_means(self) -> tuple[float, float]:
         """The mean score of negatives and of positives, each row scored before it was learned."""
-        return float(self._state.tally[3]), float(self._state.tally[2])
+        return float(self._tally["b"]), float(self._tally["a"])
 
     @property
     def threshold(self) -> float:
-        """Scores above it are called positive: zero log odds, or for AUC losses halfway between the class means."""
-        return self.learner.threshold(self._state.tally)
+        """The score above which a row is called positive: zero log odds, or halfway between the class means."""
+        return self.leader.threshold(self._tally)
+
+    @property
+    def _tally(self) -> Any:
+        return tally_of(self._engine.tally)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -242,7 +303,7 @@ class Model:
     @property
     def kind(self) -> str:
         """ "resumable", or "scoring" for a model that was saved without its state."""
-        return "scoring" if isinstance(self._state, Weights) else "resumable"
+        return "resumable" if self._engine.resumable else "scoring"
 
     def __repr__(self) -> str:
         return (
@@ -277,262 +338,60 @@ class Model:
         for word, value in (("nonzeros", nonzeros), ("bytes", bytes), ("auc_loss", auc_loss)):
             if value is not None and not value >= 0:
                 raise ValueError(f"Model.prune: {word} must be >= 0, got {value}.")
-        header, arrays = self._parts("scoring")
+        from rarestream import pruning
+
+        header, arrays = self._file_parts("scoring")
         size = nonzeros
         if on is not None and auc_loss is not None:
-            from rarestream.pruning import Ranked
-
-            size = Ranked(self.weights(), self._scale).path(on, auc_loss=auc_loss).smallest(auc_loss)
+            ranked = pruning.Ranked(self.weights(), self._engine.scale_code)
+            size = ranked.path(on, auc_loss=auc_loss).smallest(auc_loss)
         elif bytes is not None:
-            size = _largest_size(header, arrays, bytes)
+            size = pruning.largest_size(header, arrays, bytes)
         order = _native.ranked(arrays["weight"])
-        return Model._of(*_cut(header, arrays, np.sort(order[:size])), "model")
+        return Model._of(decode(*pruning.cut(header, arrays, np.sort(order[:size])), "model"))
 
     # -- files
 
     def save(self, path: str | os.PathLike[str], kind: str = "resumable") -> None:
-        """Writes a `.rare` file, whole or not at all: "resumable" with all state, or "scoring" with weights only."""
-        modelfile.write(path, *self._parts(kind))
+        """Write a `.rare` file, whole or not at all: "resumable" with all state, or "scoring" with weights only."""
+        modelfile.write(path, *self._file_parts(kind))
 
     def to_bytes(self, kind: str = "resumable") -> bytes:
-        return modelfile.to_bytes(*self._parts(kind))
+        """Return what `save` would write."""
+        return modelfile.to_bytes(*self._file_parts(kind))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """The model of a `.rare` file. Continuing with it equals never having stopped."""
-        return cls._of(*modelfile.read(path), plain(path))
+        """Return the model of a `.rare` file. Continuing with it equals never having stopped."""
+        return cls._of(decode(*modelfile.read(path), plain(path)))
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "model") -> Model:
-        return cls._of(*modelfile.from_bytes(data, name), name)
+        """Return the model of the bytes of a file; error messages start with `name`."""
+        return cls._of(decode(*modelfile.from_bytes(data, name), name))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Model.from_bytes, (self.to_bytes(self.kind),))
 
-    def _parts(self, kind: str) -> Parts:
-        """Header and arrays of a file, all of one moment; ModelFileError if no file could be read back from them."""
+    def _file_parts(self, kind: str) -> FileParts:
+        """The header and arrays of a file, all of one moment."""
         with self._reading("save"):
-            header, arrays = self._parts_now(kind)
-        for name, array in arrays.items():
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise ModelFileError(
-                    f"Model.save: {name!r} of {self.learner!r} holds NaN or infinity: such a model could never be "
-                    "loaded again. Nothing was written. Learn with a smaller learning rate or more regularisation."
-                )
-        return header, arrays
-
-    def _parts_now(self, kind: str) -> Parts:
-        if kind not in KINDS:
-            raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
-        if kind == "resumable" and self.kind == "scoring":
-            way_on = advice("pass kind='scoring'", "use --scoring-only")
-            raise ModelFileError(f"Model.save: a scoring-only model has no state to save; {way_on}.")
-        learner, chosen_by = self.learner, self.chosen_by
-        if kind == "scoring" and self.leader is not learner:  # a race ends where nothing more is learned
-            learner, chosen_by = self.leader, ChosenBy(learner.name, self.rows)
-        header: dict[str, Any] = {
-            "kind": kind,
-            "rarestream": __version__,
-            "learner": {"name": learner.name, "settings": learner.settings},
-            "dtype": self.dtype,
-            "scale": self.scale,
-            "features": {"space": "columns", "count": self._n_features},
-            "rows": self.rows,
-            "positives": self.positives,
-            "source": self.source,
-            "metrics": self.metrics,
-        }
-        if chosen_by is not None:
-            header["chosen_by"] = chosen_by._asdict()
-        if self.pruned_from is not None:
-            header["pruned_from"] = self.pruned_from
-        if self.order.runs:
-            header["label_order"] = self.order.state()
-        arrays: dict[str, NDArray[Any]] = {}
-        if kind == "resumable":
-            assert isinstance(self._state, State)
-            index, numbers = _native.touched(self._state.table[: self._n_features])
-            arrays |= {"tally": self._state.tally, "index": index}
-            arrays |= self.learner.layout.split(numbers.reshape(self._state.table.shape[1], len(index)))
-            arrays |= {f"more.{name}": part for name, part in self.learner.kept(self._state, self._n_features).items()}
-            arrays |= {f"progress.{name}": part for name, part in self.progress.state().items()}
-        else:
-            living = [(start + at, part[at]) for start, part in self._weights() for at in [np.flatnonzero(part)]]
-            empty = (np.zeros(0, np.int64), np.zeros(0, self._weight_dtype))
-            index, weight = (np.concatenate(parts) for parts in zip(empty, *living, strict=True))
-            arrays |= {"tally": self._state.tally[: len(TALLY)], "index": index.astype(np.int32), "weight": weight}
-            header["dtype"] = str(weight.dtype)
-        if self._state.largest is not None:
-            known = np.flatnonzero(self._state.largest)
-            arrays |= {"largest_index": known.astype(np.int32), "largest": self._state.largest[known]}
-        return header, arrays
-
-    @classmethod
-    def _of(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> Model:
-        try:
-            count = header["features"]["count"]
-            if type(count) is not int or header["features"]["space"] != "columns":
-                raise ValueError("its feature space is unknown")
-            made = make_learner(header["learner"]["name"], **header["learner"]["settings"])
-            model = cls(made, dtype=header["dtype"], scale=header["scale"], n_features=count)
-            model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
-            if model.positives > model.rows:
-                raise ValueError(f"{model.positives} of its {model.rows} rows are positive")
-            model.source = dict(header["source"])
-            model.pruned_from = _count(header["pruned_from"]) if "pruned_from" in header else None
-            model._metrics = {name: _finite(value) for name, value in header["metrics"].items()}
-            if "label_order" in header:
-                model.order = SortedCheck.from_state(list(header["label_order"]))
-            if "chosen_by" in header:
-                told = header["chosen_by"]
-                model.chosen_by = ChosenBy(str(told["name"]), _count(told["rows"]))
-            model._take(str(header["kind"]), arrays)
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, MemoryError) as error:
-            raise ModelFileError(f"{name}: not a model this version can read ({_said(error)}).") from None
-        return model
-
-    def _take(self, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Puts a file's arrays in place; ValueError or KeyError if they break a rule."""
-        d, state = self._n_features, self._state
-        assert isinstance(state, State)
-        numbers = len(state.tally) if kind == "resumable" else len(TALLY)
-        state.tally[:numbers] = _checked(arrays, "tally", np.dtype(np.float64), numbers)
-        if (state.tally[[0, 1, 5]] < 0).any():
-            raise ValueError("its counts are negative")
-        if kind == "resumable":
-            d = min(d, state.slots)
-        index = _index(arrays, "index", d)
-        if kind == "resumable":
-            first = 0
-            for name, width in self.learner.layout.columns.items():
-                shape = (len(index),) if width == 1 else (len(index), width)
-                part = _checked(arrays, name, state.table.dtype, *shape)
-                state.table[index, first : first + width] = part.reshape(len(index), width)
-                first += width
-            kept = {key[5:]: part for key, part in arrays.items() if key.startswith("more.")}
-            for name in kept:
-                _checked(arrays, f"more.{name}", kept[name].dtype, *kept[name].shape)
-            self._state = state = self.learner.taken(state, kept)
-            self.learner.check(state)
-            progress = {key[9:]: part for key, part in arrays.items() if key.startswith("progress.")}
-            if not all(np.isfinite(part).all() for part in progress.values()):
-                raise ValueError("its progress holds NaN or infinity")
-            self.progress = StreamingAuc.from_state(progress)
-        elif kind == "scoring":
-            if self.leader is not self.learner:
-                raise ValueError(f"{self.learner.name} scores as others do")
-            weight = placed(index, _checked(arrays, "weight", np.dtype(self.dtype), len(index)), d + SPARE)
-            self._state = Weights(weight, state.tally[:numbers].copy(), state.largest)
-        else:
-            raise ValueError(f"its kind is {kind!r}")
-        if state.largest is not None:
-            known = _index(arrays, "largest_index", d)
-            largest = _checked(arrays, "largest", np.dtype(np.float32), len(known))
-            if (largest <= 0).any():
-                raise ValueError("array 'largest' has entries <= 0")
-            state.largest[known] = largest
+            saved = Saved(
+                self._engine,
+                self.dtype,
+                self._n_features,
+                self.rows,
+                self.positives,
+                self.progress,
+                self.order,
+                self.source,
+                self.metrics,
+                self.chosen_by,
+                self.pruned_from,
+            )
+            return encode(saved, kind)
 
     # -- inside
-
-    def _resumable(self) -> State:
-        if isinstance(self._state, Weights):
-            one = advice("Load one saved with kind='resumable'", "Use one trained without --scoring-only")
-            raise ModelFileError(f"Model.learn: this model was saved for scoring only. {one} to go on.")
-        return self._state
-
-    def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
-        """Learns rows, up to one that cannot be learned, taking stock where the learner wants to; returns how many."""
-        learned, rest = 0, block
-        while (stop := self.learner.pause(self._resumable(), rest)) is not None:
-            done = self._learn_part(rest[:stop], scores[:stop], again)
-            learned += done
-            if done < stop:
-                break
-            rest, scores = rest[stop:], scores[stop:]
-            self._turn(rest)
-        else:
-            learned += self._learn_part(rest, scores, again)
-        width = block.width if learned == len(block) else int(block[:learned].indices.max(initial=-1)) + 1
-        if width > self._n_features:
-            self._n_features = width
-        return learned
-
-    def _score(self, block: Block, scores: NDArray[np.float64]) -> int:
-        """Scores rows; the first whose score is not finite, or -1."""
-        state = self._state
-        block = block.within(state.slots)
-        if isinstance(state, Weights):
-            return _native.score_weights(state.weight, state.largest, *block.rows, self._scale, scores)
-        return self._kernel.score(state, block, self._scale, scores)
-
-    def _learn_part(self, block: Block, scores: NDArray[np.float64], again: bool) -> int:
-        """Learns rows, up to one that cannot be learned; returns how many."""
-        if block.width > self.learner.widest:  # that of a block it was cut from
-            block = dataclasses.replace(block, width=int(block.indices.max(initial=-1)) + 1)
-        self._room(block.width)
-        self._state = state = self.learner.ready(self._resumable(), block)
-        learned = self._kernel.learn(state, block, self._scale, scores)
-        self._coef = None
-        done = block
-        if learned < len(block):
-            done, scores = block[:learned], scores[:learned]
-        assert done.labels is not None
-        positives = done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
-        self.rows += learned
-        self.positives += positives
-        if not again:
-            self.progress.count(Rows(done.labels, scores, done.importances))
-            doubt = self.order.add(done.labels, positives)
-            if doubt is not None:
-                self._doubt = doubt
-        return learned
-
-    def _turn(self, rest: Block | None) -> None:
-        """Has the learner take stock: it may go on as another."""
-        turn = self.learner.turn(self._resumable(), rest, self.dtype)
-        if turn is None:
-            return
-        if turn.learner is not self.learner:
-            self.chosen_by = ChosenBy(self.learner.name, self.rows)
-            self.learner, self._kernel = turn.learner, turn.learner.kernel()
-        self._state, self._coef = turn.state, None
-        self._room(self._n_features)
-        self.progress = StreamingAuc()
-        self.progress.count(turn.rows)
-
-    def _room(self, width: int) -> State | Weights:
-        """The state with slots for `width` features and one to spare, or all it can have. That changes nothing else."""
-        state, most = self._state, self.learner.widest
-        width += SPARE
-        if min(width, most) > state.slots:
-            # Room to spare, so that indices a little larger do not move the state again; untouched, it costs nothing.
-            slots = min(max(width + width // 4, state.slots + state.slots // 2), most)
-            try:
-                self._state = state = self.learner.grown(self._resumable(), slots)
-            except MemoryError:
-                raise DataError(
-                    f"Model: feature index {width - SPARE - 1} needs a state of {self._bytes(slots) / 1e9:.1f} GB or "
-                    "more, which this machine does not have. Hash or renumber the features into a smaller range."
-                ) from None
-        return state
-
-    @property
-    def _weight_dtype(self) -> np.dtype[Any]:
-        """That of the state: a race is float32 even where the model is to go on in float64."""
-        return (self._state.weight if isinstance(self._state, Weights) else self._state.table).dtype
-
-    def _weights(self, run: int = 1 << 20) -> Iterator[tuple[int, NDArray[Any]]]:
-        """The weights as scaled rows meet them, a run of coordinates at a time: (first coordinate, weights)."""
-        state = self._state
-        for start in range(0, self._n_features, run):
-            stop = min(start + run, self._n_features)
-            if isinstance(state, Weights):
-                yield start, state.weight[start:stop]
-            else:
-                yield start, self._kernel.weights(state, start, stop)
-
-    def _bytes(self, slots: int) -> int:
-        return slots * sum(self.learner.layout.columns.values()) * np.dtype(self.dtype).itemsize
 
     def _overflow(self, row: int) -> str:
         """Why a row could not be learned, and the way on. On the command line nothing is saved."""
@@ -571,45 +430,12 @@ class Model:
             self._gate.end_scoring()
 
 
-def _changed(block: Block) -> str | None:
-    """What to say of a row that breaks a rule by now."""
-    broken = block.broken()
-    return broken and f"or one after it breaks a rule: its arrays have changed since it was made. {broken}"
-
-
 def _check(where: str, block: Block) -> None:
     if not isinstance(block, Block):
         raise TypeError(
             f"{where}: takes a Block, got {type(block).__name__}. Block.of(X, labels) makes one of a matrix, an array "
             "or a frame of numbers."
         )
-
-
-def _cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[Any]) -> Parts:
-    """The parts of a model made for scoring, cut to the weights at some places, which ascend."""
-    had = len(arrays["weight"])
-    if len(kept) == had:
-        return header, arrays
-    cut = {name: arrays[name][kept] for name in ("index", "weight")}
-    return {"pruned_from": had, **header}, {**arrays, **cut}
-
-
-def _largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: int) -> int:
-    """How many weights a file made for scoring can hold without being larger than `room` bytes."""
-    had = len(arrays["weight"])
-
-    def length(size: int) -> int:  # whichever weights they are
-        return len(modelfile.to_bytes(*_cut(header, arrays, np.arange(size))))
-
-    if length(had) <= room:
-        return had
-    least = length(0)
-    if least > room:
-        raise ValueError(f"Model.prune: bytes must be at least {least}, what a file without weights takes, got {room}.")
-    size = min(had - 1, (room - least) // sum(arrays[name].itemsize for name in ("index", "weight")))
-    while length(size) > room:  # the file's header has grown by a few digits
-        size -= 1
-    return size
 
 
 def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:
@@ -628,35 +454,3 @@ def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, import
     starts, columns, entries, width, own = rows
     sign = np.array([1 if label == 1 else -1], np.int8)
     return Block(starts, columns, entries, width, sign, weight, None, own)
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:  # True is an int, but no count
-        raise ValueError(f"a count is {value!r}")
-    return value
-
-
-def _finite(value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"a metric is {value!r}")
-    return float(value)
-
-
-def _checked(arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], *shape: int) -> NDArray[Any]:
-    array = arrays[name]
-    if array.dtype != dtype or array.shape != shape:
-        raise ValueError(f"array {name!r} is {array.dtype}{list(array.shape)}, not {dtype}{list(shape)}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"array {name!r} holds NaN or infinity")
-    return array
-
-
-def _index(arrays: Mapping[str, NDArray[Any]], name: str, d: int) -> NDArray[Any]:
-    index = _checked(arrays, name, np.dtype(np.int32), arrays[name].size)
-    if len(index) and (index[0] < 0 or index[-1] >= d or (index[1:] <= index[:-1]).any()):
-        raise ValueError(f"array {name!r} must ascend within 0 .. {d - 1}")
-    return index
-
-
-def _said(error: BaseException) -> str:
-    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) and error.args else str(error)

@@ -1,70 +1,93 @@
-"""Pruning: which weights a smaller model keeps, and what AUC the others were worth.
+"""Pruning: which weights a smaller model keeps, and its AUC at many sizes.
 
-Weights are ranked by |w|, the largest first; of equal ones the lower index comes first. A
-model of size B keeps the first B as they are, and its other weights are exactly zero:
+Weights are ranked by |w|, the largest first; among equal ones the lower index is first. A
+model of size B keeps the first B unchanged, and its other weights are exactly zero:
 
     s_B(x) = sum over j with rank(j) < B of w_j x_j,      x as the full model scales it.
 
-|w| is compared as scaled rows meet it, so with scale="max" it is what a feature's largest
-value so far is worth. Rows keep their scale: it is the full row that has norm 1.
+|w| is the weight for scaled rows, so with scale="max" it is what the largest value of a
+feature so far contributes to a score. Rows are scaled as before: the full row has norm 1.
 
 The path is the AUC of s_B at many sizes B_0 < B_1 < ... . The first size that keeps a weight
-is its class; an entry of a row counts at that size and at all larger ones, so one pass over
-the rows gives their scores at every size (native/path.hpp), the same bits as scoring with
-each smaller model alone.
+is its class. An entry of a row counts at that size and at all larger ones, so one pass over
+the rows gives their scores at every size (native/pruning_path.hpp), bit for bit those of each smaller
+model.
 
-AUC does not grow with the size at every step. So the smallest model that loses no more than
-E is that of the smallest size from which on every larger size of the path loses no more
-than E. After the sizes of the path, up to 50 more are looked at between the largest that
-loses more and the next, until these two are within 1 % of one another.
+AUC does not grow with every step in size. So the smallest model that loses no more than
+E has the smallest size such that it and every larger size of the path lose no more than E.
+After the sizes of the path, up to 50 more are tried between the largest size that loses more
+and the next one, until these two are within 1 % of each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rarestream import _native
+from rarestream import _native, modelfile
 from rarestream.blocks import Block
+from rarestream.engines import Weights
 from rarestream.errors import DataError, RowError
-from rarestream.learners import Weights
-from rarestream.learners.base import SPARE, padded
+from rarestream.learners.state import SPARE, padded
 from rarestream.metrics import auc
 from rarestream.metrics.kept import KeptScores
 from rarestream.metrics.rows import both_classes
+from rarestream.modelfile.codec import FileParts
 from rarestream.readers import Stream
 
 FIRST, SIZES, MOST_SIZES = 10, 50, 1000
-KEPT = 10_000_000  # scores, of all sizes together, that are kept: 80 MB; beyond that each AUC is streamed
-AT_ONCE = 1024  # rows: their scores at 50 sizes stay near
-TOLERANCE = 0.01  # of the smallest size
+KEPT = 10_000_000  # scores of all sizes together that are kept in memory, 80 MB; beyond that each AUC is streamed
+AT_ONCE = 1024  # rows scored at once: their scores at 50 sizes fit in the cache
+TOLERANCE = 0.01  # relative, of the smallest size
 
 Rows = Block | Iterable[Block]
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The AUC against the size, on some rows."""
+    """AUC against model size, on some rows.
 
-    sizes: tuple[int, ...]  # how many weights are kept, ascending; the last are all of them
-    aucs: tuple[float, ...]  # the AUC at each size
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of weights kept, ascending; the last is that of the full model.
+    aucs : tuple of float
+        AUC at each size.
+    rows : int
+        Number of rows; rows of importance 0 do not count.
+    positives : int
+        Number of positive rows.
+    bound : float
+        Maximum distance of an AUC from the exact one; 0 if they are exact.
+    """
+
+    sizes: tuple[int, ...]
+    aucs: tuple[float, ...]
     rows: int
     positives: int
-    bound: float  # how far an AUC can be from the exact one; 0: they are exact
+    bound: float
 
     @property
     def full(self) -> float:
-        """The AUC of the full model."""
+        """AUC of the full model."""
         return self.aucs[-1]
 
     def __getitem__(self, size: int) -> float:
-        """The AUC at a size."""
+        """Return the AUC at one of the sizes."""
         return self.aucs[self.sizes.index(size)]
 
     def smallest(self, auc_loss: float) -> int:
-        """The smallest size from which on every larger size is at most `auc_loss` below the full model."""
+        """Return the smallest size such that it and every larger size lose at most `auc_loss`.
+
+        Parameters
+        ----------
+        auc_loss : float, >= 0
+            Maximum difference from the AUC of the full model.
+        """
         return self.sizes[self._first(auc_loss)]
 
     def _first(self, auc_loss: float) -> int:
@@ -72,7 +95,7 @@ class Path:
         return losing[-1] + 1 if losing else 0
 
     def between(self, auc_loss: float) -> list[int]:
-        """Sizes to look at next, from the largest that loses more up to `smallest`; none if these two are near."""
+        """Return sizes to try next, between the largest that loses more and `smallest`; none if these are close."""
         place = self._first(auc_loss)
         high = self.sizes[place]
         if place == 0:
@@ -81,7 +104,7 @@ class Path:
         return spread(low + 1, high - 1) if high - low > max(1.0, TOLERANCE * high) else []
 
     def joined(self, other: Path) -> Path:
-        """The sizes of both; they are of the same model and the same rows."""
+        """Return a path with the sizes of both, which must be of the same model and the same rows."""
         sizes, aucs = zip(*sorted({**self._pairs(), **other._pairs()}.items()), strict=True)
         return Path(sizes, aucs, self.rows, self.positives, max(self.bound, other.bound))
 
@@ -90,18 +113,19 @@ class Path:
 
 
 class Ranked:
-    """The weights of a model in the order in which smaller ones keep them."""
+    """The weights of a model, ranked in the order in which smaller models keep them."""
 
-    def __init__(self, weights: Weights, scale: int) -> None:
+    def __init__(self, weights: Weights, scale: _native.Scale | int) -> None:
         self.order = _native.ranked(weights.weight)  # the features of weights that are not zero
         slots = weights.slots + SPARE
         self._weights = Weights(padded(weights.weight, slots), weights.tally, padded(weights.largest, slots))
         self._scale = scale
 
     def path(self, rows: Rows, sizes: int | Sequence[int] = SIZES, auc_loss: float | None = None) -> Path:
-        """The AUC at each of the sizes and of the full model; `auc_loss` adds sizes near the smallest that will do.
+        """Return the AUC at each of the sizes and of the full model; `auc_loss` adds sizes near the smallest one.
 
-        One pass over the rows; with `auc_loss` two or three, and rows that come only once are kept meanwhile.
+        Needs one pass over the rows; with `auc_loss` two or three, for which rows that can be read only once are kept
+        in memory.
         """
         wanted = self._wanted(sizes)
         if auc_loss is None:
@@ -113,7 +137,7 @@ class Ranked:
         return found
 
     def _passed(self, rows: Rows, sizes: list[int]) -> Path:
-        """The AUC at each of the sizes, which ascend, in one pass."""
+        """Return the AUC at each of the sizes, which ascend, in one pass."""
         classes = np.full(self._weights.slots, len(sizes), np.uint16)
         classes[self.order[: sizes[-1]]] = np.repeat(np.arange(len(sizes), dtype=np.uint16), np.diff(sizes, prepend=0))
         kept = [KeptScores(KEPT // len(sizes)) for _ in sizes]
@@ -124,13 +148,13 @@ class Ranked:
             rows_now = block.within(len(classes))
             weight, _, largest = self._weights
             scores = np.empty((len(sizes), len(block)))
-            wrong = _native.score_path(weight, classes, largest, *rows_now.rows, self._scale, scores)
+            wrong = _native.score_path(weight, classes, largest, rows_now, self._scale, scores)
             if wrong >= 0:
-                raise RowError("path", wrong, f"has changed since it was made. {block.broken() or ''}")
+                raise RowError("path", wrong, block.changed() or "has changed since it was made.")
             labels, importances = block.labels, block.importances
-            living = labels if importances is None else labels[importances > 0]
-            count += len(living)
-            positives += int(np.count_nonzero(living > 0))
+            counted = labels if importances is None else labels[importances > 0]
+            count += len(counted)
+            positives += int(np.count_nonzero(counted > 0))
             for one, its_scores in zip(kept, scores, strict=True):
                 one.add(labels, its_scores, importances)
         both_classes("path", count, positives)
@@ -152,7 +176,7 @@ class Ranked:
 
 
 def _auc(kept: KeptScores) -> tuple[float, float]:
-    """The AUC of scores, and how far it can be from the exact one."""
+    """Return the AUC of scores, and its maximum distance from the exact one."""
     if kept.streamed is not None:
         found = kept.streamed.auc
         return float(found), found.bound
@@ -160,19 +184,49 @@ def _auc(kept: KeptScores) -> tuple[float, float]:
 
 
 def spread(first: int, last: int, count: int = SIZES) -> list[int]:
-    """`count` sizes, or fewer where they fall together, up to `last`, each larger by the same factor."""
+    """Return `count` sizes in equal ratios up to `last`; fewer if some are equal."""
     if last < 1:
         return [last]
     return [int(size) for size in np.unique(np.geomspace(last, min(first, last), count).round())]
 
 
 def _pieces(rows: Rows) -> Iterator[Block]:
-    """The rows, so many at a time that their scores at all sizes do not need much room."""
+    """Yield the rows in small blocks, so that their scores at all sizes need little memory."""
     for block in [rows] if isinstance(rows, Block) else rows:
         for start in range(0, len(block), AT_ONCE):
             yield block[start : start + AT_ONCE]
 
 
 def _repeatable(blocks: Iterable[Block]) -> bool:
-    """Whether a second pass over them gives the same rows again."""
+    """Return whether a second pass over the blocks gives the same rows again."""
     return blocks.replayable if isinstance(blocks, Stream) else not isinstance(blocks, Iterator)
+
+
+# -- model files cut to size
+
+
+def cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[Any]) -> FileParts:
+    """Return the parts of a file made for scoring, cut to the weights at some places, which ascend."""
+    had = len(arrays["weight"])
+    if len(kept) == had:
+        return header, arrays
+    fewer = {name: arrays[name][kept] for name in ("index", "weight")}
+    return {"pruned_from": had, **header}, {**arrays, **fewer}
+
+
+def largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: int) -> int:
+    """Return how many weights a file made for scoring can hold without being larger than `room` bytes."""
+    had = len(arrays["weight"])
+
+    def length(size: int) -> int:  # whichever weights they are
+        return len(modelfile.to_bytes(*cut(header, arrays, np.arange(size))))
+
+    if length(had) <= room:
+        return had
+    least = length(0)
+    if least > room:
+        raise ValueError(f"Model.prune: bytes must be at least {least}, what a file without weights takes, got {room}.")
+    size = min(had - 1, (room - least) // sum(arrays[name].itemsize for name in ("index", "weight")))
+    while length(size) > room:  # the file's header has grown by a few digits
+        size -= 1
+    return size

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all.
+"""The machine, asked in one place: its cores, its memory, and files that appear whole or not at all.
 
 A file is written aside, flushed to disk and renamed, so that at any moment its path holds the old file or the new one.
 The file aside is locked while somebody writes it. One that nobody locks was left by a process that was killed, and goes
@@ -21,6 +21,50 @@ from typing import BinaryIO
 from rarestream.errors import OutputError, plain
 
 NAME = 40  # characters of a file's name that stand in the name of the file aside, which must not become too long
+MEMINFO = "/proc/meminfo"
+CGROUPS = (  # the limit and the use of memory that a container has, in versions 2 and 1
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+UNKNOWN_FREE = 2 << 30  # bytes that are taken to be free where the machine does not tell
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def machine_memory() -> int:
+    """The bytes of memory that this process may use: those of the machine, or the limit of its container."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([total, *(limit for limit, _ in _limits())])
+
+
+def free_memory() -> int:
+    """The bytes of memory that are free for this process, on the machine and within the limit of its container."""
+    free = UNKNOWN_FREE
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path(MEMINFO).read_text().splitlines()
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    return max(0, min([free, *(limit - used for limit, used in _limits())]))
+
+
+def _limits() -> Iterator[tuple[int, int]]:
+    """The limit and the use of memory of each container that has a limit."""
+    for limit, used in CGROUPS:
+        most = _number_in(limit)
+        if most is not None:
+            yield most, _number_in(used) or 0
+
+
+def _number_in(path: str) -> int | None:
+    """The number that a file of the system holds; None if there is no such file, or no number in it."""
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:

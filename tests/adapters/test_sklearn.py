@@ -137,7 +137,7 @@ def test_where_batches_are_cut_and_which_way_they_take_does_not_matter(cls):
     singly.partial_fit(X[100:150], y[100:150])
     singly.partial_fit(X[150:200].toarray(), list(y[150:200]))
     singly.partial_fit(X[200:].tocoo(), y[200:], classes=[0, 1], sample_weight=np.ones(len(y) - 200))
-    singly.model_.settle()  # as fit does, which knows that no more rows come
+    singly.model_.finish_race()  # as fit does, which knows that no more rows come
     scores = singly.decision_function(X)
     assert np.array_equal(scores, whole.decision_function(X))
     assert np.array_equal(singly.coef_, whole.coef_)
@@ -211,7 +211,7 @@ def test_any_two_classes_and_the_larger_is_positive(cls, pair):
     one = cls().partial_fit(X[:50], named[:50])
     for i in range(50, 60):
         one.partial_fit(X[[i]], named[[i]])
-    one.model_.settle()
+    one.model_.finish_race()
     assert same(one, cls().fit(X[:60], y[:60]))
 
 
@@ -252,7 +252,7 @@ def test_partial_fit_refuses_strange_classes_and_learns_nothing():
             clf.partial_fit(X[[0]], strange)
     with pytest.raises(ValueError, match="holds the class 3"):
         clf.partial_fit(X[:3], np.array([0, 1, 3]))
-    with pytest.raises(ValueError, match="settled"):
+    with pytest.raises(ValueError, match="differs from the classes of the first call"):
         clf.partial_fit(X, y, classes=[0, 7])
     assert clf.model_.to_bytes() == before
 
@@ -289,11 +289,11 @@ def test_weights_must_be_finite_and_not_negative():
 def test_passes_are_partial_fits_in_a_row_and_the_progress_is_of_the_first(cls):
     X, y = rows()
     once, thrice = cls().fit(X, y), cls(max_passes=3).fit(X, y)
-    once.model_.settle()
+    once.model_.finish_race()
     parts = cls()
     for _ in range(3):
         parts.partial_fit(X, y)
-        parts.model_.settle()  # fit knows which rows come again, partial_fit does not
+        parts.model_.finish_race()  # fit knows which rows come again, partial_fit does not
     assert np.array_equal(thrice.coef_, parts.coef_)
     assert (thrice.n_iter_, thrice.t_) == (3, 3 * len(y))
     assert thrice.progress_auc_ == once.progress_auc_

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from rarestream.cli.app import app
 from rarestream.evaluate.synthetic import Planted, write_svmlight
 from tests import children
+from tests.program import run as run
 
 PROGRAM = [sys.executable, "-m", "rarestream"]
 
@@ -30,11 +29,6 @@ def trained(events: Path) -> Path:
     path = events.parent / "trained.rare"
     assert run("train", events, "-o", path).exit_code == 0
     return path
-
-
-def run(*words: object, stdin: str | None = None) -> Result:
-    """The program in this process; `.stdout`, `.stderr` and `.exit_code`."""
-    return CliRunner().invoke(app, [str(word) for word in words], input=stdin)
 
 
 def process(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:

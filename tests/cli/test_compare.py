@@ -118,7 +118,7 @@ def test_interrupted_it_says_where_the_results_are(events, tmp_path, number):
         process.until(lambda: results.exists() and results.stat().st_size)
         process.send_signal(number)
         _, stderr = process.communicate()
-    assert process.returncode == 130 and f"what was done is in {out}: run it again to go on." in stderr
+    assert process.returncode == 130 and f"finished trials are in {out}: rerun the same command to resume." in stderr
 
 
 def test_the_page_names_every_method_and_needs_no_network(events, tmp_path):

@@ -30,7 +30,7 @@ from tests.cli.conftest import process, run
         (["train", "{events}", "-o", "{folder}/no/m.rare"], 1, "the folder {folder}/no does not exist"),
         (["train", "{events}", "-o", "{new}", "--learner", "dual-acu"], 2, "Did you mean dual-auc?"),
         (["train", "{events}", "-o", "{new}", "-l", "spam", "--set", "l3=1"], 2, "no setting of spam is called 'l3'"),
-        (["train", "{events}", "-o", "{new}", "--set", "l1=1"], 2, "auto chooses its settings itself, but for rows"),
+        (["train", "{events}", "-o", "{new}", "--set", "l1=1"], 2, "auto chooses its settings itself, except for rows"),
         (["train", "{events}", "-o", "{new}", "--set", "l1"], 2, "NAME=VALUE"),
         (["train", "{events}", "-o", "{new}", "--budget", "0"], 2, "'--budget'"),
         (["train", "{events}", "-o", "{new}", "--budget", "9", "--set", "l1=1"], 2, "budget and l1 both"),
@@ -52,7 +52,7 @@ from tests.cli.conftest import process, run
         (["train", "{bad}", "-o", "{new}"], 3, "bad.svm:2:3"),
         (["train", "{bad}", "-o", "{new}", "--max-bad-rows", "1"], 3, "2 bad rows"),
         (["train", "{events}", "-o", "{events}"], 2, "would be lost"),
-        (["train", "{events}", "-o", "/dev/null"], 1, "is not a file that a model could replace"),
+        (["train", "{events}", "-o", "/dev/null"], 1, "is not a regular file, which a model could replace"),
         (["predict", "{trained}", "{events}", "-p", "{events}"], 2, "would be lost"),
         (["predict", "{trained}", "{events}", "-p", "{trained}"], 2, "would be lost"),
         (["predict", "missing.rare", "{events}"], 1, "missing.rare: cannot be read"),
@@ -65,9 +65,13 @@ from tests.cli.conftest import process, run
         (["evaluate", "--scores", "missing.txt"], 1, "no such file"),
         (["evaluate", "--scores", "{mixed}"], 3, "mixed.svm:3: a third label, -1, after 0 and 1"),
         (["train", "{events}", "-o", "{new}", "--learner", "dual_auc"], 2, "Did you mean dual-auc?"),
-        (["prune", "{trained}"], 2, "one of them must say where to cut"),
-        (["prune", "{trained}", "-o", "{new}", "--path", "--on", "{events}"], 2, "must say where to cut"),
-        (["prune", "{trained}", "-o", "{new}", "--nonzeros", "9", "--bytes", "9"], 2, "only one of them"),
+        (["prune", "{trained}"], 2, "One of --nonzeros, --bytes and --auc-loss is needed"),
+        (["prune", "{trained}", "-o", "{new}", "--path", "--on", "{events}"], 2, "is needed to say how much to prune"),
+        (
+            ["prune", "{trained}", "-o", "{new}", "--nonzeros", "9", "--bytes", "9"],
+            2,
+            "Only one of --nonzeros, --bytes and --auc-loss",
+        ),
         (["prune", "{trained}", "-o", "{new}", "--nonzeros", "-1"], 2, "'--nonzeros'"),
         (["prune", "{trained}", "-o", "{new}", "--bytes", "-1"], 2, "'--bytes'"),
         (["prune", "{trained}", "-o", "{new}", "--bytes", "99"], 2, "must be at least"),
@@ -79,7 +83,11 @@ from tests.cli.conftest import process, run
         (["prune", "{trained}", "-o", "{new}", "--auc-loss", "0.1", "--on", "missing.svm"], 1, "no such file"),
         (["prune", "{trained}", "--path"], 2, "--on DATA"),
         (["prune", "{trained}", "--nonzeros", "9", "--plot", "p.png"], 2, "--on DATA"),
-        (["prune", "{trained}", "--plot", "{folder}/p.pdf", "--on", "{events}"], 2, "draws a .png or an .svg"),
+        (
+            ["prune", "{trained}", "--plot", "{folder}/p.pdf", "--on", "{events}"],
+            2,
+            "the plot must be a .png or an .svg",
+        ),
         (["prune", "{trained}", "-o", "{trained}", "--nonzeros", "9"], 2, "would be lost"),
         (["prune", "{trained}", "-o", "{folder}/no/m.rare", "--nonzeros", "9"], 1, "does not exist"),
         (["prune", "missing.rare", "--nonzeros", "9"], 1, "missing.rare: cannot be read"),
@@ -158,7 +166,7 @@ def test_debug_shows_the_traceback(tmp_path, monkeypatch):
 
 
 def test_a_model_of_a_newer_format_names_the_format(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr("rarestream.modelfile.FORMAT", 99)
+    monkeypatch.setattr("rarestream.modelfile.format.FORMAT", 99)
     path = tmp_path / "newer.rare"
     Model.load(trained).save(path)
     monkeypatch.undo()
@@ -183,4 +191,4 @@ def test_help_waits_for_nothing_heavy():
         "try: main()\nexcept SystemExit: print(*sys.modules)"
     )
     loaded = children.run([sys.executable, "-c", code]).stdout.split()
-    assert not {"numpy", "scipy", "rich", "safetensors", "rarestream.model"} & set(loaded)
+    assert not {"numpy", "scipy", "safetensors", "dataclasses", "rarestream.model"} & set(loaded)

@@ -90,8 +90,8 @@ def test_that_a_model_is_replaced_is_said_in_a_line(tmp_path, model, command, na
     words = words_of(command, model, tmp_path / "gl" / "x.svm", output)
     done = run(*words)
     assert done.exit_code == 0, done.stderr
-    assert f"{output}: replaced the model that was there (dual-auc, 120 rows)\n" in done.stderr
-    assert "replaced the model" not in done.stdout
+    assert f"{output}: replaced the previous model (dual-auc, 120 rows)\n" in done.stderr
+    assert "replaced the previous model" not in done.stdout
     if command != "prune":
         assert run(*words, "--quiet").stderr == ""
         lines = run(*words, "--json").stdout.splitlines()
@@ -105,12 +105,12 @@ def test_the_model_that_is_resumed_is_replaced_without_a_word(tmp_path, model):
     again = run("train", more, "--resume", model, "-o", tmp_path / "new.rare")
     assert "replaced" not in again.stderr
     again = run("train", more, "--resume", model, "-o", tmp_path / "new.rare", "--passes", 2)
-    assert "new.rare: replaced the model that was there (dual-auc, " in again.stderr
+    assert "new.rare: replaced the previous model (dual-auc, " in again.stderr
 
 
 def test_saving_often_says_it_once(events, tmp_path, model):
     done = run("train", events, "-o", model, "--save-every", 5000)
-    assert done.stderr.count("replaced the model") == 1
+    assert done.stderr.count("replaced the previous model") == 1
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_results_of_a_comparison_do_not_replace_files_of_somebody_else(events, t
     words = ("compare", events, "--out", out, "-l", "dual-auc", "--trials", 1, "--settings", 1, "--jobs", 1)
     done = run(*words)
     assert done.exit_code == 1
-    assert "table.csv: is there, but no results.jsonl" in done.stderr
+    assert "table.csv: exists, but the folder has no results.jsonl" in done.stderr
     assert (out / "table.csv").read_text() == "precious"
     (out / "table.csv").unlink()
     (out / "results.jsonl").write_text("notes of mine")
@@ -263,15 +263,15 @@ def test_the_size_says_what_scoring_alone_would_take(tmp_path, model):
     small = len(Model.load(model).to_bytes("scoring"))
     data = tmp_path / "data.svm"
     told = run("train", data, "-o", tmp_path / "a.rare", "-l", "dual-auc").stderr
-    about = re.search(r"resumable; for scoring alone about (.*) kB: --scoring-only, or rarestream prune", told)
+    about = re.search(r"resumable; for scoring only about (.*) kB: --scoring-only, or rarestream prune", told)
     assert about and abs(1000 * float(about[1]) - small) < 500
-    assert "for scoring alone" in run("race", data, "-o", tmp_path / "b.rare").stderr
-    assert "for scoring alone" not in run("train", data, "-o", tmp_path / "a.rare", "--scoring-only").stderr
-    assert f"for scoring alone {small / 1000:.2f} kB" in run("inspect", model).stdout
+    assert "for scoring only" in run("race", data, "-o", tmp_path / "b.rare").stderr
+    assert "for scoring only" not in run("train", data, "-o", tmp_path / "a.rare", "--scoring-only").stderr
+    assert f"for scoring only {small / 1000:.2f} kB" in run("inspect", model).stdout
     assert json.loads(run("inspect", model, "--json").stdout)["scoring_bytes"] == small
-    assert "as it is, resumable" in run("prune", model, "--nonzeros", 1).stdout
+    assert "now, resumable" in run("prune", model, "--nonzeros", 1).stdout
     assert run("prune", model, "--nonzeros", 9, "-o", tmp_path / "c.rare").exit_code == 0
-    assert "for scoring alone" not in run("inspect", tmp_path / "c.rare").stdout
+    assert "for scoring only" not in run("inspect", tmp_path / "c.rare").stdout
 
 
 def test_evaluating_on_learned_rows_is_warned_of(tmp_path, model):

@@ -113,7 +113,7 @@ def test_more_weights_than_there_are_leave_all_and_it_is_said(trained, valid, tm
     same = tmp_path / "same.rare"
     done = run("prune", trained, "--nonzeros", 10**9, "--on", valid, "-o", same)
     assert done.exit_code == 0
-    assert "nothing was cut" in done.stdout
+    assert "nothing was pruned" in done.stdout
     assert same.read_bytes() == Model.load(trained).to_bytes("scoring")
 
 
@@ -133,7 +133,7 @@ def test_rows_that_were_skipped_are_warned_of(trained, valid, tmp_path):
     bad.write_text(valid.read_text() + "1 x:1\n")
     done = run("prune", trained, "--nonzeros", 9, "--on", bad, "--max-bad-rows", 1)
     assert done.exit_code == 0
-    assert "1 rows broke a rule" in done.stderr
+    assert "1 invalid row was skipped" in done.stderr
 
 
 def test_rows_that_were_learned_are_warned_of(events, trained, tmp_path):

@@ -31,7 +31,7 @@ def test_the_file_is_that_of_the_same_race_in_python(events, winner):
 
 def test_it_says_before_what_it_takes_and_after_who_won(winner):
     lines = winner[1].splitlines()
-    assert lines[0].startswith("24 settings, 192 bytes a feature: up to ")
+    assert lines[0].startswith("24 settings, 192 bytes per feature: up to ")
     assert lines[1].split()[:5] == ["learner", "settings", "AUC", "behind", "+-"]
     assert lines[2].startswith("*  dual-")
     assert sum(" rows" in line and "0." in line for line in lines[3:26]) >= 0
@@ -89,7 +89,7 @@ def test_rivals_race_too(events, tmp_path):
 def test_learners_without_lanes_are_named(events, tmp_path):
     words = ["-l", "rda", "--set", "gamma=0.01,0.1", "--max-rows", 2000]
     done = run("race", events, "-o", tmp_path / "m.rare", *words)
-    assert "rda: no lanes for these settings; each learns alone" in done.stderr
+    assert "rda: these settings cannot share a pass; each learns separately" in done.stderr
     assert Model.load(tmp_path / "m.rare").learner.name == "rda"
 
 
@@ -112,21 +112,21 @@ def test_held_out_rows_and_more_passes(events, tmp_path):
 def test_too_few_rows_to_choose_are_said(events, tmp_path):
     done = run("race", events, "-o", tmp_path / "m.rare", "--max-rows", 200)
     assert done.exit_code == 0
-    assert "fewer than 30 rows of a class: too few to compare settings, so the default stays" in done.stderr
+    assert "fewer than 30 rows of a class: too few to compare settings, so the default is kept" in done.stderr
     assert Model.load(tmp_path / "m.rare").learner.name == "dual-auc"
 
 
 def test_no_clear_winner_is_said(events, tmp_path):
     words = ["-l", "dual-auc", "--set", "learning_rate=0.25,0.2500001"]
     done = run("race", events, "-o", tmp_path / "m.rare", *words)
-    assert "No clear winner: 1 of the other settings" in done.stderr
+    assert "No clear winner: 1 other setting is within two standard errors" in done.stderr
 
 
 @pytest.mark.parametrize(
     "words, code, says",
     [
         (["--memory", "1000"], 3, "needs .* for 24 settings"),
-        (["--memory", "lots"], 2, "'lots' is no size; sizes are like 500M or 4G"),
+        (["--memory", "lots"], 2, "'lots' is not a size, such as 500M or 4G"),
         (["--set", "l1=1"], 2, "name it with --learner"),
         (["-l", "auto"], 2, "no learner is called 'auto'"),
         (["-l", "dual-auc", "--set", "nothing=1"], 2, "no setting of dual-auc is called 'nothing'"),
@@ -160,7 +160,7 @@ def test_interrupted_it_saves_who_leads(events, tmp_path):
         program.send_signal(signal.SIGINT)
         stdout, stderr = program.communicate()
     assert program.returncode == 130
-    assert "interrupted; the settings in the lead so far are in" in stderr
+    assert "interrupted; the leading settings so far are in" in stderr
     assert json.loads(stdout.splitlines()[-1])["interrupted"]
     assert Model.load(path).chosen_by is not None
 

@@ -98,7 +98,7 @@ def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
         process.send_signal(signal.SIGINT)
         rest = "".join(process.lines("stderr"))
     assert process.returncode == 130
-    assert f"trials are in {out}/results.jsonl. Run it again to go on." in rest
+    assert f"trials are in {out}/results.jsonl. Rerun the same command to resume." in rest
     assert "Traceback" not in rest
 
 

@@ -128,7 +128,7 @@ def test_inspect_of_a_model_that_still_races_tells_who_leads(events, tmp_path):
     assert facts["learner"] == {"name": "auto", "settings": {"rows": 16_384}}
     assert facts["leader"] == {"name": model.leader.name, "settings": model.leader.settings}
     assert facts["chosen_by"] is None
-    assert f"in the lead {model.leader.name}" in run("inspect", path).stdout
+    assert f"leader      {model.leader.name}" in run("inspect", path).stdout
 
 
 def test_inspect_of_a_scoring_only_model_still_knows_its_auc(events, trained, tmp_path):
@@ -158,7 +158,7 @@ def test_diff_shows_the_weights_that_changed_most(events, trained, tmp_path):
     mine, theirs = Model.load(path).coef, Model.load(trained).coef
     moved = np.abs(mine.astype(float) - theirs)
     assert [row["column"] for row in facts["top"]] == (np.argsort(-moved, kind="stable")[:3] + 1).tolist()
-    assert "largest changes against" in run("inspect", path, "--diff", trained).stdout
+    assert "largest differences from" in run("inspect", path, "--diff", trained).stdout
 
 
 def test_every_command_ends_quietly_when_nobody_reads(trained):

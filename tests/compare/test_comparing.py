@@ -11,8 +11,8 @@ import pytest
 from rarestream import DataError
 from rarestream.blocks import Block
 from rarestream.compare import METHODS, compare, methods, page, standings
-from rarestream.compare.comparing import fingerprint
-from rarestream.trials import read_rows
+from rarestream.compare.data import fingerprint, save_block
+from rarestream.study.store import read_rows
 from tests import children
 
 FEW = ["dual-auc", "rda"]
@@ -48,7 +48,9 @@ def test_processes_do_not_change_a_number(block):
 def test_results_that_are_kept_are_not_made_again(block, tmp_path, monkeypatch):
     first = compare(block, methods=["dual-auc"], trials=2, settings=2, folder=tmp_path, processes=1)
     made = []
-    monkeypatch.setattr("rarestream.compare.work.done", lambda method, *_: made.append(method.name) or {"label": "x"})
+    monkeypatch.setattr(
+        "rarestream.compare.trials.run_trial", lambda method, *_: made.append(method.name) or {"label": "x"}
+    )
     again = compare(block, methods=["dual-auc"], trials=2, settings=2, folder=tmp_path, processes=1)
     assert again.rows == first.rows and not made
     compare(block, methods=FEW, trials=2, settings=2, folder=tmp_path, processes=1)
@@ -71,11 +73,11 @@ def test_results_of_other_rows_are_not_taken_for_answers(block, tmp_path):
 
 def test_slow_methods_are_left_out_and_it_is_said_but_run_if_named(block, monkeypatch):
     monkeypatch.setattr(methods, "MOST_STEPS", 1e5)
-    monkeypatch.setattr("rarestream.compare.work.done", lambda *_: {"label": "x"})
+    monkeypatch.setattr("rarestream.compare.trials.run_trial", lambda *_: {"label": "x"})
     found = compare(block, trials=1, processes=1)
     ran = {row["method"] for row in found.rows}
     assert set(found.left_out) == {"oam", "opauc", "opauc-full", "adaoam"} and not ran & {"oam", "opauc", "adaoam"}
-    assert "multiplications a pass" in found.left_out["oam"] and "batch_logistic" not in ran
+    assert "multiplications per pass" in found.left_out["oam"] and "batch_logistic" not in ran
     named = compare(block, methods=["oam"], trials=1, processes=1)
     assert [row["method"] for row in named.rows] == ["oam"] and not named.left_out
 
@@ -114,7 +116,7 @@ def test_every_part_needs_both_classes(block):
         with pytest.raises(DataError, match=says):
             compare(rows, processes=1)
     first = block.take(np.argsort(-block.labels, kind="stable"))
-    with pytest.raises(DataError, match="validation part of trial 0 has no positive row.*leave out in_order"):
+    with pytest.raises(DataError, match="validation part of trial 0 has no positive row.*drop in_order"):
         compare(first, in_order=True, processes=1)
     rare = dataclasses.replace(block, labels=np.where(np.arange(len(block)) < 2, 1, -1).astype(np.int8))
     with pytest.raises(DataError, match="2 positives among 900 rows are too few"):
@@ -134,30 +136,29 @@ def test_arguments_are_checked(block):
 
 SCRIPT = """
 import sys, time
-from rarestream.compare import compare, work
+from rarestream.compare import compare, trials
+from rarestream.compare.data import load_block
 
-done = work.done
-def slow(method, parts, *more):
+run_trial = trials.run_trial
+def slow(method, *more):
     if method.name == "spauc":
         print("at it", flush=True)
         time.sleep(600)
-    return done(method, parts, *more)
+    return run_trial(method, *more)
 
 if __name__ == "__main__":
-    block = work.got(sys.argv[1])
-    work.done = slow
+    block = load_block(sys.argv[1])
+    trials.run_trial = slow
     compare(block, methods=["rda", "spauc"], trials=1, settings=2, folder=sys.argv[2], processes=1)
 """
 
 
 def test_after_a_kill_a_comparison_goes_on_and_ends_as_if_nothing_had_happened(block, tmp_path):
-    from rarestream.compare.work import put
-
     script, out, rows = tmp_path / "script.py", tmp_path / "out", tmp_path / "rows"
     script.write_text(SCRIPT)
     out.mkdir()
     rows.mkdir()
-    put(block, str(rows))
+    save_block(block, str(rows))
     with children.Child([sys.executable, script, rows, out]) as process:
         assert process.line() == "at it\n"
         process.send_signal(signal.SIGKILL)

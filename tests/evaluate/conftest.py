@@ -1,4 +1,4 @@
-"""Small files of rare events for the tests of this room."""
+"""Small files of rare events for the tests of this package."""
 
 from __future__ import annotations
 

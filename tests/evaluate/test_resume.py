@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rarestream import Model, read
 from rarestream.errors import DataError
-from rarestream.evaluate import Place, Run, place_in, train
+from rarestream.evaluate import Place, TrainingRun, place_in, train
 from rarestream.readers.sources import expand
 
 
@@ -29,11 +29,11 @@ def rows(first: int, last: int) -> str:
     )
 
 
-def gone_on(model: Model, path: object, **changes: object) -> Run:
+def gone_on(model: Model, path: object, **changes: object) -> TrainingRun:
     """What `train --resume` does."""
     model = Model.from_bytes(model.to_bytes())
     place = place_in(model.source, expand(path))
-    run = Run(model, read(path, rows=64, **place.settings), place=place, **changes)
+    run = TrainingRun(model, read(path, rows=64, **place.settings), place=place, **changes)
     for _ in run:
         pass
     return run
@@ -138,7 +138,7 @@ def test_a_file_known_by_its_stored_bytes_as_older_models_do_is_known_again(tmp_
         assert gone_on(model, path).rows == 2900
 
 
-def test_a_damaged_file_is_told_of_when_it_is_read_and_not_before(tmp_path):
+def test_a_damaged_file_is_an_error_when_it_is_read_and_not_before(tmp_path):
     path = tmp_path / "log.svm.gz"
     data = gzip.compress(rows(0, 300).encode())
     path.write_bytes(data)
@@ -221,7 +221,7 @@ def test_a_shuffled_file_that_grew_is_refused_with_a_way_on(tmp_path):
     train(model, read(path, shuffle=1))
     with path.open("a") as file:
         file.write(rows(300, 310))
-    with pytest.raises(DataError, match="another size than when it was learned in shuffled order"):
+    with pytest.raises(DataError, match="has changed size since it was learned in shuffled order"):
         place_in(model.source, expand(path))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rarestream import Model, auc, read
 from rarestream.errors import DataError, RowError
-from rarestream.evaluate import Run, doubling, train
+from rarestream.evaluate import TrainingRun, doubling, train
 
 
 def by_hand(path: Path, passes: int = 1) -> Model:
@@ -44,14 +44,14 @@ def test_every_row_is_reported_once_with_the_score_it_had_before(events):
 def test_marks_come_at_the_counts_asked_for_and_change_nothing(events):
     plain, marked = Model("dual-auc"), Model("dual-auc")
     train(plain, read(events))
-    counts = [marked.rows for step in Run(marked, read(events), marks=[1, 7, 1000, 8192, 19_999]) if step.mark]
+    counts = [marked.rows for step in TrainingRun(marked, read(events), marks=[1, 7, 1000, 8192, 19_999]) if step.mark]
     assert counts == [1, 7, 1000, 8192, 19_999]
     assert plain.to_bytes() == marked.to_bytes()
 
 
 def test_marks_behind_the_rows_already_learned_are_passed_over(events):
     model = by_hand(events)
-    counts = [model.rows for step in Run(model, read(events), marks=doubling(1000)) if step.mark]
+    counts = [model.rows for step in TrainingRun(model, read(events), marks=doubling(1000)) if step.mark]
     assert counts == [32_000]
 
 
@@ -64,7 +64,7 @@ def test_max_rows_is_exact(events):
 
 def test_an_interrupt_ends_the_run_after_the_rows_at_hand(events):
     model = Model("dual-auc")
-    run = Run(model, read(events, rows=1000))
+    run = TrainingRun(model, read(events, rows=1000))
     for _ in run:
         if run.rows == 3000:
             run.interrupt()
@@ -79,7 +79,7 @@ def test_an_interrupt_while_waiting_for_a_pipe_learns_what_has_come(events, thre
     ear, mouth = os.pipe()
     with os.fdopen(ear, "rb", buffering=0) as file:
         model = Model("dual-auc")
-        run = Run(model, read(file, rows=100, threads=threads, shuffle=shuffle))
+        run = TrainingRun(model, read(file, rows=100, threads=threads, shuffle=shuffle))
         os.write(mouth, rows + b"1 1:1")  # a line that is not whole
         threading.Timer(0.4, run.interrupt).start()
         assert sum(len(step.block) for step in run) == 300
@@ -94,7 +94,7 @@ def test_a_second_interrupt_ends_the_run_at_once(events):
     with os.fdopen(ear, "rb", buffering=0) as file:
         os.write(mouth, b"1 1:1\n" * 1000)
         os.close(mouth)
-        run = Run(Model("dual-auc"), read(file, rows=100))
+        run = TrainingRun(Model("dual-auc"), read(file, rows=100))
         for _ in run:
             run.interrupt()
             if run.rows == 300:
@@ -103,7 +103,7 @@ def test_a_second_interrupt_ends_the_run_at_once(events):
 
 
 def test_fraction_runs_from_zero_to_one_over_all_passes(events):
-    run = Run(Model("dual-auc"), read(events, rows=500), passes=2)
+    run = TrainingRun(Model("dual-auc"), read(events, rows=500), passes=2)
     fractions = [run.fraction for _ in run]
     assert fractions == sorted(fractions)
     assert 0 < fractions[0] < 0.6
@@ -170,7 +170,7 @@ def test_a_row_that_cannot_be_learned_is_named_by_file_and_line(tmp_path, marks,
         (49, "a.svm", 53),
         (77, "b.svm", 31),
     ):
-        run = Run(
+        run = TrainingRun(
             Overflowing(column), read([tmp_path / "a.svm", tmp_path / "b.svm"], max_bad_rows=2, **options), marks=marks
         )
         with pytest.raises(RowError, match=f"^{tmp_path / name}:{line}: this row is too large"):
@@ -183,7 +183,7 @@ def test_an_error_without_a_row_stays_as_it_is(events):
             raise DataError("no")
 
     with pytest.raises(DataError, match="^no$"):
-        list(Run(Refusing(0), read(events)))
+        list(TrainingRun(Refusing(0), read(events)))
 
 
 def test_doubling_needs_a_factor_above_one():

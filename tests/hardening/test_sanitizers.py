@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "sanitized"
 HOURS = 4 * 3600.0  # the limit of a build, and of a run under sanitizers
 # Everything that reaches the native code. Estimator checks and the command line add only Python to it.
-ROOMS = ["learners", "readers", "metrics", "model", "pruning", "race", "blocks", "reproduce"]
+PACKAGES = ["learners", "readers", "metrics", "model", "pruning", "race", "blocks", "reproduce"]
 WITHOUT = ["reproduce/test_figures.py", "reproduce/test_report.py", "reproduce/test_tables.py"]  # of rows made up
 
 
@@ -50,7 +50,7 @@ def test_the_native_core_is_clean_under_address_and_undefined_behaviour_sanitize
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
-    folders = [str(ROOT / "tests" / room) for room in ROOMS]
+    folders = [str(ROOT / "tests" / package) for package in PACKAGES]
     without = [f"--ignore={ROOT / 'tests' / file}" for file in WITHOUT]
     run = children.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *without, *folders],

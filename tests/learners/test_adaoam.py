@@ -32,8 +32,8 @@ def test_its_mean_gradient_is_that_of_the_square_loss_of_all_pairs():
     model = Model(AdaOam(learning_rate=eta, l2=l2, epsilon=epsilon, rank=0), dtype="float64", n_features=d)
     model.learn(block)
     w = np.random.default_rng(4).normal(size=d)
-    model._state.table[: len(w), 0] = w
-    model._state.table[:, 1] = 0
+    model._engine.state.table[: len(w), 0] = w
+    model._engine.state.table[:, 1] = 0
     start = model.to_bytes()
 
     X = np.array([row / np.linalg.norm(row) for row in block.to_csr(d).toarray()])
@@ -57,9 +57,9 @@ def test_the_sketch_is_right_on_average():
     for seed in range(seeds):
         model = Model(AdaOam(rank=2, seed=seed), dtype="float64", scale="none", n_features=d)
         model.learn(block)
-        n, table = model.positives, model._state.table[: model.n_features]
+        n, table = model.positives, model._engine.state.table[: model.n_features]
         mean, Z = table[:, 3] / n, table[:, 6:8]
-        Z = Z - np.outer(mean, model._state.more["drawn"][2:])
+        Z = Z - np.outer(mean, model._engine.state.extra["drawn"][2:])
         found += Z @ Z.T / n / seeds
     covariance = np.cov(X.T, bias=True)
     assert abs(found - covariance).max() < 0.05 * abs(covariance).max()

@@ -144,9 +144,9 @@ def test_only_the_rows_coordinates_change(learner, block):
     m = model(learner, "float32")
     m.learn(random_block(50, 40, 6))
     for i in range(len(block)):
-        before = m._state.table.copy()
+        before = m._engine.state.table.copy()
         m.learn(block[i : i + 1])
-        moved = np.flatnonzero((m._state.table != before).any(axis=1))
+        moved = np.flatnonzero((m._engine.state.table != before).any(axis=1))
         row = block.indices[block.indptr[i] : block.indptr[i + 1]]
         assert set(moved) <= set(row)
 
@@ -261,7 +261,7 @@ def test_l1_zeroes_what_it_should(name):
     dense.learn(block)
     sparse.learn(block)
     assert 0 < sparse.nonzeros < dense.nonzeros
-    z = sparse._state.table[: sparse.n_features, 0]
+    z = sparse._engine.state.table[: sparse.n_features, 0]
     assert np.array_equal(sparse.coef != 0, abs(z) > 2.0)
     assert not np.signbit(sparse.coef[sparse.coef == 0]).any()
 

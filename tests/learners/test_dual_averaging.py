@@ -29,7 +29,7 @@ LOSS = pytest.mark.parametrize("loss", ["auc", "logistic"])
 
 
 def worth(model: Model) -> np.ndarray:
-    z, n = model._state.table[: model.n_features].T.astype(float)
+    z, n = model._engine.state.table[: model.n_features].T.astype(float)
     return model.learner.learning_rate * z**2 / (model.learner.beta + n)
 
 
@@ -82,7 +82,7 @@ def test_sums_go_on_while_a_weight_is_zero():
     free, held = Model(DualAveraging(loss="logistic")), Model(DualAveraging(loss="logistic", budget=1))
     free.learn(rows[:4])
     held.learn(rows[:4])
-    assert np.array_equal(free._state.table[:4], held._state.table[:4])
+    assert np.array_equal(free._engine.state.table[:4], held._engine.state.table[:4])
 
 
 def test_files_keep_nothing_but_what_all_keep():

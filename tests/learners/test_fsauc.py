@@ -23,12 +23,12 @@ EVERY = pytest.mark.parametrize("settings", SETTINGS, ids=str)
 
 
 def numbers(model: Model) -> dict[str, float]:
-    return dict(zip(Fsauc().layout.numbers, model._state.tally[len(TALLY) :], strict=True))
+    return dict(zip(Fsauc().layout.numbers, model._engine.state.tally[len(TALLY) :], strict=True))
 
 
 def iterate(model: Model) -> np.ndarray:
     """The current weights, of which the model is the mean."""
-    u = model._state.table[: model.n_features, 0].astype(np.float64)
+    u = model._engine.state.table[: model.n_features, 0].astype(np.float64)
     return np.sign(u) * (abs(u) - numbers(model)["theta"]) * (u != 0)
 
 
@@ -51,7 +51,7 @@ def test_three_rows_by_hand():
     # Row 3, a positive: p = 2/3, s = -1/4: g_w = (s - 1) / 3 = -5/12, g_a = -s / 3, g_alpha = -s / 3; within the ball.
     assert np.isclose(model.learn_one([0], [1.0], 1), -1 / 8)
     assert np.allclose(iterate(model), [-1 / 4 + 5 / 12, -3 / 4], rtol=0, atol=1e-15)
-    assert np.isclose(numbers(model)["a"], -1 / 12)
+    assert np.isclose(numbers(model)["saddle_a"], -1 / 12)
     assert np.isclose(numbers(model)["alpha"], 1 / 12)
     assert np.allclose(model.coef, [(-1 / 4 + 1 / 6) / 3, -2 * 3 / 4 / 3], rtol=0, atol=1e-15)
 
@@ -95,16 +95,22 @@ def test_what_is_kept_up_is_what_it_stands_for(settings, dtype):
     r = model.learner.radius
     for start in range(0, 700, 70):
         model.learn(stream()[start : start + 70])
-        now, w, centre = numbers(model), iterate(model), model._state.table[: model.n_features, 2].astype(np.float64)
-        living = model._state.more["living"][: int(now["living"])]
+        now, w, centre = (
+            numbers(model),
+            iterate(model),
+            model._engine.state.table[: model.n_features, 2].astype(np.float64),
+        )
+        living = model._engine.state.extra["living"][: int(now["living"])]
         assert set(living) == set(np.flatnonzero(w))
-        assert np.array_equal(model._state.more["place"][living], 1 + np.arange(len(living)))
-        assert np.array_equal(model._state.more["size"][: len(living)], abs(model._state.table[living, 0]))
-        assert np.isclose(now["sizes"], abs(model._state.table[:, 0].astype(np.float64)).sum(), rtol=1e-12)
+        assert np.array_equal(model._engine.state.extra["place"][living], 1 + np.arange(len(living)))
+        assert np.array_equal(
+            model._engine.state.extra["size"][: len(living)], abs(model._engine.state.table[living, 0])
+        )
+        assert np.isclose(now["sizes"], abs(model._engine.state.table[:, 0].astype(np.float64)).sum(), rtol=1e-12)
         assert np.isclose(now["near"] + now["far"], ((w - centre) ** 2).sum(), rtol=1e-9, atol=1e-9 * r**2)
         assert np.isclose(now["along"], np.sign(w) @ centre, rtol=1e-9, atol=1e-9 * r)
         assert abs(w).sum() <= r * (1 + 1e-5 if dtype == "float32" else 1 + 1e-12)
-        away = w - centre, now["a"] - now["a_centre"], now["b"] - now["b_centre"]
+        away = w - centre, now["saddle_a"] - now["a_centre"], now["saddle_b"] - now["b_centre"]
         assert np.linalg.norm(np.concatenate([away[0], away[1:]])) <= now["width"] * (1 + 1e-5)
 
 
@@ -135,8 +141,8 @@ def test_too_few_rows_for_a_stage_are_refused():
 def test_steps_far_beyond_the_radius_leave_finite_numbers():
     model = Model(Fsauc(learning_rate=1e9, radius=1e-3), scale="none")
     model.learn(block_of([{0: 1.0, 2: 3.0}, {1: 1e3}, {0: 2.0, 1: 1.0}, {0: 1.0}, {2: 5.0}] * 3, [1, -1, 1, -1, 1] * 3))
-    assert np.isfinite(model._state.table).all()
-    assert np.isfinite(model._state.tally).all()
+    assert np.isfinite(model._engine.state.table).all()
+    assert np.isfinite(model._engine.state.tally).all()
     assert abs(iterate(model)).sum() <= 1e-3
 
 
@@ -153,7 +159,7 @@ def test_steps_far_beyond_the_radius_leave_finite_numbers():
 def test_a_file_whose_list_of_living_weights_is_wrong_is_refused(wrong, tmp_path):
     model = Model(Fsauc())
     model.learn(random_block(50, 12, 4))
-    header, arrays = model._parts("resumable")
+    header, arrays = model._file_parts("resumable")
     arrays["more.living"] = wrong(arrays["more.living"])
     with pytest.raises(ModelFileError, match="living"):
         Model.from_bytes(modelfile.to_bytes(header, arrays))

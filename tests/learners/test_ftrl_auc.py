@@ -52,7 +52,7 @@ def test_exact_means_are_those_the_rows_would_have_now():
     model = Model(FtrlAuc(l1=0.1, means="exact"), dtype="float64", scale="none")
     model.learn(block)
     scores = model.score(block)
-    _, _, _, _, _, _, dot_neg, dot_pos = model._state.tally
+    _, _, _, _, _, _, dot_neg, dot_pos = model._engine.state.tally
     assert abs(dot_neg - scores[block.labels < 0].sum()) < 1e-12
     assert abs(dot_pos - scores[block.labels > 0].sum()) < 1e-12
 

@@ -38,7 +38,7 @@ def test_agrees_with_the_golden_run(name, run):
     assert np.isclose(np.linalg.norm(model.coef), final["w_l2"], rtol=1e-9)
     assert np.isclose(auc(test.labels, model.score(test)), final["test_auc"], rtol=0, atol=1e-12)
     assert np.isclose(auc(rows(data, "train_idx").labels, scores), run["online_auc"], rtol=0, atol=1e-12)
-    for key, ours in (("z", model._state.table[:, 0]), ("v", model._state.table[:, 1] ** 2)):
+    for key, ours in (("z", model._engine.state.table[:, 0]), ("v", model._engine.state.table[:, 1] ** 2)):
         if f"{run['id']}.{key}" in data:
             theirs = data[f"{run['id']}.{key}"]
             assert abs(ours[: len(theirs)] - theirs).max() <= 1e-9 * abs(theirs).max()

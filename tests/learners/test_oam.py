@@ -13,7 +13,7 @@ from tests.strategies import block_of, random_block
 
 def places(model: Model) -> list[dict[int, float]]:
     """The rows kept, positives first, as dicts."""
-    more = model._state.more
+    more = model._engine.state.extra
     return [
         dict(zip(more["indices"][i, :k].tolist(), more["values"][i, :k].tolist(), strict=True))
         for i, k in enumerate(more["lengths"])

@@ -77,7 +77,7 @@ def test_a_strong_penalty_is_written_back_before_its_factor_vanishes():
     expected, weights, _, _ = textbook(learner, block, 12)
     assert abs(scores - expected).max() < 1e-12
     assert np.allclose(model.coef, weights, rtol=1e-9, atol=1e-15)
-    assert model._state.more["span"][0] > 1e-9  # seven to the power of -400, were it kept
+    assert model._engine.state.extra["span"][0] > 1e-9  # seven to the power of -400, were it kept
 
 
 def test_a_penalty_beyond_all_measure_leaves_no_weights():
@@ -92,9 +92,9 @@ def test_a_penalty_beyond_all_measure_leaves_no_weights():
 def test_the_products_it_keeps_are_those_of_the_table(dtype, precise, scale):
     model = Model(Opauc(rank=6), dtype=dtype, scale=scale)
     model.learn(random_block(2000, 30, 6))
-    table = model._state.table[: model.n_features].astype(np.float64)
+    table = model._engine.state.table[: model.n_features].astype(np.float64)
     u, M = table[:, 0] + table[:, 1], table[:, 2:]
-    products, gram = model._state.more["span"][15:29], model._state.more["span"][29:].reshape(14, 14)
+    products, gram = model._engine.state.extra["span"][15:29], model._engine.state.extra["span"][29:].reshape(14, 14)
     assert np.allclose(products, M.T @ u, rtol=precise, atol=precise * abs(products).max())
     assert np.allclose(gram, M.T @ M, rtol=precise, atol=precise * abs(gram).max())
 
@@ -113,7 +113,7 @@ def test_room_for_features_is_no_room_for_their_pairs():
     block = random_block(100, 20, 4)
     plain, roomy = Model(Opauc(rank=0)), Model(Opauc(rank=0), n_features=1_000_000)
     assert np.array_equal(plain.learn(block), roomy.learn(block))
-    assert roomy._state.more["pairs"].size == plain._state.more["pairs"].size == 2 * 24 * 24
+    assert roomy._engine.state.extra["pairs"].size == plain._engine.state.extra["pairs"].size == 2 * 24 * 24
 
 
 def test_pairs_of_a_file_must_fit():
@@ -133,4 +133,4 @@ def test_steps_too_long_end_in_an_error_and_not_in_infinity():
         with pytest.raises(DataError, match="its steps are too long"):
             model.learn(block)
         assert np.isfinite(model.coef).all()
-        assert np.isfinite(model._state.tally).all()
+        assert np.isfinite(model._engine.state.tally).all()

@@ -14,13 +14,13 @@ from tests.strategies import block_of, random_block
 
 
 def numbers(model: Model) -> dict[str, float]:
-    return dict(zip(Solam().layout.numbers, model._state.tally[len(TALLY) :], strict=True))
+    return dict(zip(Solam().layout.numbers, model._engine.state.tally[len(TALLY) :], strict=True))
 
 
 def current(model: Model) -> np.ndarray:
     """u of every coordinate in the terms of this epoch."""
-    u, _, epoch = model._state.table[: model.n_features].T.astype(np.float64)
-    return u * model._state.more["epochs"][epoch.astype(int), 0]
+    u, _, epoch = model._engine.state.table[: model.n_features].T.astype(np.float64)
+    return u * model._engine.state.extra["epochs"][epoch.astype(int), 0]
 
 
 def iterate(model: Model) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_four_rows_by_hand():
     # Row 3, a positive: p = 2/3, s = w_0: g_w = 2/3 (s - 1), g_a = -2/3 s, g_alpha = -2/3 s.
     assert model.learn_one([0], [1.0], 1) == 0
     s = w[0]
-    assert np.isclose(numbers(model)["a"], gamma[2] * 2 / 3 * s)
+    assert np.isclose(numbers(model)["saddle_a"], gamma[2] * 2 / 3 * s)
     assert np.isclose(numbers(model)["alpha"], -gamma[2] * 2 / 3 * s)
     assert np.allclose(iterate(model), [s - gamma[2] * 2 / 3 * (s - 1), w[1]], rtol=0, atol=1e-15)
     mean = gamma[2] * w / sum(gamma)
@@ -96,8 +96,8 @@ def test_a_step_far_beyond_the_radius_ends_on_the_sphere():
     model = Model(Solam(learning_rate=1e10, radius=1.0), scale="none")
     model.learn(block_of([{0: 1.0}, {1: 1e3}, {0: 2.0, 1: 1.0}, {0: 1.0}], [1, -1, 1, -1]))
     assert np.isclose(np.linalg.norm(iterate(model)), 1)
-    assert abs(model._state.table).max() < 1e15
-    assert np.isfinite(model._state.table).all()
+    assert abs(model._engine.state.table).max() < 1e15
+    assert np.isfinite(model._engine.state.table).all()
 
 
 @pytest.mark.parametrize("scale", ["unit", "max"])
@@ -133,7 +133,7 @@ def test_more_epochs_than_there_is_room_for_agree_with_the_textbook(scale):
 def test_a_file_whose_epochs_are_wrong_is_refused(name, wrong):
     model = Model(Solam(learning_rate=100.0, radius=0.1))
     model.learn(random_block(50, 12, 4))
-    header, arrays = model._parts("resumable")
+    header, arrays = model._file_parts("resumable")
     arrays[name] = wrong(arrays[name])
     with pytest.raises(ModelFileError, match="epoch"):
         Model.from_bytes(modelfile.to_bytes(header, arrays))

@@ -16,7 +16,7 @@ FORMS = ["sparse", "full"]
 
 
 def numbers(model: Model) -> dict[str, float]:
-    return dict(zip(SCALED.numbers, model._state.tally[6:], strict=True))
+    return dict(zip(SCALED.numbers, model._engine.state.tally[6:], strict=True))
 
 
 def test_three_rows_by_hand():
@@ -84,7 +84,7 @@ def test_what_is_kept_of_all_weights_is_what_they_are(learner, dtype, scale):
     before = np.zeros(80, bool)
     for start in range(0, 1000, 20):
         model.learn(block[start : start + 20])
-        kept, table = numbers(model), model._state.table[: model.n_features].astype(np.float64)
+        kept, table = numbers(model), model._engine.state.table[: model.n_features].astype(np.float64)
         u = np.sign(table[:, 0]) * np.maximum(abs(table[:, 0]) - kept["level"], 0)
         for name, column in (("neg", 1), ("pos", 2)):
             total = table[:, column]
@@ -92,7 +92,7 @@ def test_what_is_kept_of_all_weights_is_what_they_are(learner, dtype, scale):
             if learner.penalty != "l2":
                 assert np.isclose(kept[f"q_{name}"], np.sign(u) @ total, rtol=0, atol=1e-9)
         if learner.penalty != "l2":
-            heap = model._state.more["heap"][: int(kept["living"])]
+            heap = model._engine.state.extra["heap"][: int(kept["living"])]
             assert np.array_equal(np.sort(heap), np.flatnonzero(u))
             assert not (table[u == 0, 0] != 0).any()
             died, born = died + (before & (u == 0)).sum(), born + (~before & (u != 0)).sum()
@@ -117,7 +117,7 @@ def test_penalties_without_measure_leave_nothing(form, dtype, strengths):
     model = Model(learner, dtype=dtype)
     assert np.isfinite(model.learn(random_block(100, 20, 4))).all()
     assert float(abs(model.coef).max()) < 1e-100
-    assert np.isfinite(model._state.tally).all()
+    assert np.isfinite(model._engine.state.tally).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -129,7 +129,7 @@ def test_steps_that_are_too_long_end_in_an_error(form, penalty, dtype):
     with pytest.raises(DataError, match="smaller learning rate"):
         model.learn(block)
     assert np.isfinite(model.coef).all()
-    assert np.isfinite(model._state.tally).all()
+    assert np.isfinite(model._engine.state.tally).all()
 
 
 def damaged(model: Model, **changes) -> Model:
@@ -140,7 +140,7 @@ def damaged(model: Model, **changes) -> Model:
 def test_a_heap_that_does_not_belong_to_the_weights_is_refused():
     model = Model(Spam(penalty="l1", l1=0.003))
     model.learn(random_block(200, 40, 5))
-    heap = model._state.more["heap"][: model.nonzeros].copy()
+    heap = model._engine.state.extra["heap"][: model.nonzeros].copy()
     assert damaged(model, heap=heap).to_bytes() == model.to_bytes()
     for wrong, told in [
         (heap[:-1], "once"),

@@ -53,7 +53,7 @@ def test_a_span_and_a_pass_over_all_weights_agree_on_a_long_stream():
         Model(Spauc(mu=1e-12, l1=l1), dtype="float64", scale="none") for l1 in (0.0, np.finfo(float).smallest_normal)
     )
     assert abs(span.learn(block) - passes.learn(block)).max() < 1e-6
-    sigma = dict(zip(span.learner.layout.numbers, span._state.tally[6:], strict=True))["sigma"]
+    sigma = dict(zip(span.learner.layout.numbers, span._engine.state.tally[6:], strict=True))["sigma"]
     assert sigma == 1  # 0 until it was
 
 
@@ -62,9 +62,9 @@ def test_a_span_and_a_pass_over_all_weights_agree_on_a_long_stream():
 def test_the_products_it_keeps_are_those_of_the_table(dtype, precise, scale):
     model = Model(Spauc(), dtype=dtype, scale=scale)
     model.learn(random_block(2000, 30, 6))
-    table = model._state.table[: model.n_features].astype(np.float64)
+    table = model._engine.state.table[: model.n_features].astype(np.float64)
     u, sums = table[:, 0] + table[:, 1], table[:, 2:]
-    numbers = dict(zip(model.learner.layout.numbers, model._state.tally[6:], strict=True))
+    numbers = dict(zip(model.learner.layout.numbers, model._engine.state.tally[6:], strict=True))
     assert np.allclose([numbers["u_neg"], numbers["u_pos"]], sums.T @ u, rtol=precise)
     gram = [[numbers["neg_neg"], numbers["neg_pos"]], [numbers["pos_neg"], numbers["pos_pos"]]]
     assert np.allclose(gram, sums.T @ sums, rtol=precise)
@@ -77,7 +77,7 @@ def test_sums_of_many_equal_values_do_not_stall_in_float32(l1):
     block = Block.of((np.arange(n + 1), np.zeros(n, np.int64), np.full(n, 0.1)), np.ones(n))
     model = Model(Spauc(l1=l1), scale="none")
     model.learn(block)
-    total = model._state.table[0, list(model.learner.layout.columns).index("sum_pos")]
+    total = model._engine.state.table[0, list(model.learner.layout.columns).index("sum_pos")]
     assert abs(total / (0.1 * n) - 1) < 1e-3
 
 
@@ -86,7 +86,7 @@ def test_float32_follows_float64_when_u_and_its_opposite_grow():
     block = random_block(20_000, 12, 6)
     single, double = (Model(Spauc(mu=1.0), dtype=dtype) for dtype in ("float32", "float64"))
     assert np.allclose(single.learn(block), double.learn(block), atol=1e-5)
-    u = abs(double._state.table[: double.n_features, 0]).max()
+    u = abs(double._engine.state.table[: double.n_features, 0]).max()
     assert u > 100 * abs(double.coef).max()
 
 

@@ -176,7 +176,7 @@ def test_whole_numbers_are_scores_too(rows):
         ([[1, 0]], [[1, 2]], None, "one-dimensional"),
         (["yes", "no"], [1, 2], None, "labels must be numbers"),
         ([1, 0], ["high", "low"], None, "scores must be numbers"),
-        ([1, 0], [1j, 2], None, "scores must be numbers"),
+        ([1, 0], [1j, 2], None, "scores must be real numbers"),
     ],
 )
 def test_rows_that_break_a_rule_are_refused_with_a_way_on(labels, scores, importances, message):

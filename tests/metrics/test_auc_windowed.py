@@ -64,7 +64,7 @@ def test_refused_rows_change_nothing():
 
 
 @pytest.mark.parametrize("window", [-1, 0, 1])
-def test_a_window_needs_room_for_both_classes(window):
+def test_a_window_has_at_least_two_rows(window):
     with pytest.raises(DataError, match="window must be at least 2"):
         WindowedAuc(window)
 

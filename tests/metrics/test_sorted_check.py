@@ -22,7 +22,7 @@ def test_a_sorted_stream_is_noticed_once(rows: int, positives: int, first: int) 
     (message,) = messages(labels, rows)
     assert "look sorted by label" in message
     assert "shuffle=SEED" in message
-    assert "change label 1 times" in message
+    assert "change label once; about" in message
 
 
 def test_it_is_noticed_soon_after_the_second_class_begins() -> None:

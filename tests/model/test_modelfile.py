@@ -42,6 +42,8 @@ def test_files_written_by_every_release_are_read_and_written_again_alike(path):
     gained = again["learner"]["settings"].keys() - header["learner"]["settings"].keys()
     for name in gained:  # settings a learner has gained since, at their defaults
         del again["learner"]["settings"][name]
+    if "candidates" not in header:  # files of the first version do not name the settings that race
+        again.pop("candidates", None)
     assert again == header
     assert arrays.keys() == same.keys()
     assert all(np.array_equal(arrays[name], same[name]) for name in arrays)

@@ -30,7 +30,7 @@ from rarestream import (
     modelfile,
 )
 from rarestream.errors import RowError, SortedRowsWarning
-from rarestream.learners.base import learner_class
+from rarestream.learners.registry import learner_class
 from tests import children
 from tests.strategies import block_of, examples, random_block
 
@@ -157,7 +157,7 @@ def test_a_state_that_could_not_be_read_back_is_never_written(tmp_path):
     model.learn(STREAM)
     model.save(path)
     good = path.read_bytes()
-    model._state.table[3, 0] = np.nan
+    model._engine.state.table[3, 0] = np.nan
     for kind in ("resumable", "scoring"):
         with pytest.raises(ModelFileError, match="holds NaN or infinity.*Nothing was written"):
             model.save(path, kind)
@@ -202,18 +202,18 @@ def test_no_native_function_converts_what_it_is_given():
         _native.Kernel("FtrlAuc", [1, 0, 0, 1])
     model = Model("ftrl-auc")
     model.learn(STREAM)
-    state, rows = model._state, STREAM
+    state, rows = model._engine.state, STREAM
     scores = np.empty(len(rows), np.float32)  # a converted copy would be filled, and thrown away
     with pytest.raises(TypeError, match="incompatible function arguments"):
-        model._kernel.score(state, rows, 1, scores)
+        model._engine._kernel.score(state, rows, 1, scores)
 
 
 def test_minus_zero_is_read_back_as_minus_zero():
     model = Model(FtrlAuc())
     model.learn(STREAM)
-    model._state.table[7] = [-0.0, 0.0]
+    model._engine.state.table[7] = [-0.0, 0.0]
     again = Model.from_bytes(model.to_bytes())
-    assert np.signbit(again._state.table[7, 0])
+    assert np.signbit(again._engine.state.table[7, 0])
     assert again.to_bytes() == model.to_bytes()
 
 

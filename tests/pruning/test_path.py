@@ -58,8 +58,7 @@ def test_the_scores_of_every_row_at_every_size(block, settings, sizes):
     classes = np.searchsorted(sizes, ranks, side="right").astype(np.uint16)
     scores = np.empty((len(sizes), len(block)))
     scale = ("none", "unit", "max").index(model.scale)
-    args = (*block.rows, scale, scores)
-    _native.score_path(weights.weight, classes, weights.largest, *args)
+    _native.score_path(weights.weight, classes, weights.largest, block, scale, scores)
     for size, row in zip(sizes, scores, strict=True):
         assert row.tolist() == model.prune(nonzeros=size).score(block).tolist()
 

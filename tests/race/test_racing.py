@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rarestream import DataError, DualAveraging, FtrlAuc, FtrlProximal, Model, Rda, Spam, auc
-from rarestream.learners.lanes import auto_learners
+from rarestream.learners.auto import Auto
 from rarestream.race import Racing, grid, racing, rivals
 from tests.strategies import random_block
 
@@ -63,7 +63,7 @@ def test_a_list_is_won_by_the_largest_auc_of_all_but_the_first_quarter():
 
 def test_auto_keeps_the_default_unless_another_is_ahead_by_a_standard_error():
     found = raced("auto")
-    default = next(one for one in found.entrants if one.learner == auto_learners()[0])
+    default = next(one for one in found.entrants if one.learner == Auto.candidates()[0])
     assert default.retired_after is None, "the default is never retired"
     if found.winner is not default:
         assert default.behind > 0
@@ -89,7 +89,7 @@ def test_where_a_block_is_cut_does_not_matter(options):
 
 
 def test_the_number_of_threads_does_not_matter():
-    settings = [*auto_learners(), *rivals()]
+    settings = [*Auto.candidates(), *rivals()]
     assert raced(settings, threads=1).model.to_bytes() == raced(settings, threads=4).model.to_bytes()
 
 
@@ -133,7 +133,7 @@ def test_a_setting_whose_weights_grow_beyond_float32_is_retired():
     found = raced([far, DualAveraging()])
     assert found.model.learner == DualAveraging()
     assert [(one.learner, one.retired_after, np.isnan(one.auc)) for one in found.entrants[1:]] == [(far, 0, True)]
-    with pytest.raises(DataError, match="every setting have grown beyond float32"):
+    with pytest.raises(DataError, match="have grown beyond float32"):
         raced([far])
 
 

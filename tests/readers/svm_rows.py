@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rarestream import Block
 from rarestream.blocks import concatenate
 from rarestream.errors import DataError
-from rarestream.readers.formats import Options, chosen
+from rarestream.readers.formats import Options, find_format
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
 
@@ -39,7 +39,7 @@ def text_of_rows(rows: list[tuple[int, dict[int, float]]], style: int = 0) -> by
 def stream_of(data: bytes, *, rows: int = 8192, max_bad_rows: int = 0, **options: Any) -> Stream:
     """A Stream over bytes, with the options that only tests turn: chunk and longest_line."""
     sources = expand(io.BytesIO(data))
-    return Stream(sources, chosen(None, sources), Options(**options), rows=rows, max_bad_rows=max_bad_rows)
+    return Stream(sources, find_format(None, sources), Options(**options), rows=rows, max_bad_rows=max_bad_rows)
 
 
 def until_error(stream: Stream) -> tuple[list[Block], str]:

@@ -119,7 +119,7 @@ def test_a_file_without_rows_is_refused(text: bytes) -> None:
 
 
 def test_a_file_of_bad_rows_only_is_refused() -> None:
-    with pytest.raises(DataError, match="no rows that could be read; 2 were refused"):
+    with pytest.raises(DataError, match="no rows that could be read; 2 were invalid"):
         list(read(io.BytesIO(b"x\ny\n"), max_bad_rows=5))
 
 

@@ -68,7 +68,7 @@ def test_classes_are_two_labels(classes: tuple) -> None:
         labels("1 2", classes=classes)
 
 
-def test_the_labels_found_are_told() -> None:
+def test_the_labels_found_are_in_the_settings() -> None:
     for text, found in ((b"1 1:1\n2 1:1\n", [1, 2]), (b"0 1:1\n", [0, 1]), (b"1 1:1\n", [None, 1])):
         stream = read(io.BytesIO(text))
         assert stream.settings["classes"] is None
@@ -83,7 +83,7 @@ def test_positive_names_the_label_that_counts() -> None:
     assert labels("3 1 7 3", positive=3) == [1, -1, -1, 1]
     assert labels("3 1 7 3", positive="7") == [-1, -1, 1, -1]
     assert labels("-1 1", positive=-1) == [1, -1]
-    with pytest.raises(DataError, match="positive must be a number"):
+    with pytest.raises(DataError, match="positive must be a finite number"):
         labels("1", positive="spam")
 
 

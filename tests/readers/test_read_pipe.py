@@ -18,7 +18,7 @@ from svm_rows import same, stream_of
 
 from rarestream.errors import DataError
 from rarestream.readers import read
-from rarestream.readers.formats import Options, chosen
+from rarestream.readers.formats import Options, find_format
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
 
@@ -264,7 +264,7 @@ def test_a_stop_of_a_file_gives_out_nothing_more(tmp_path: Path) -> None:
     path.write_bytes(TEXT)
     for shuffle in (None, 1):
         stream = Stream(
-            expand(path), chosen(None, expand(path)), Options(chunk=100, threads=2), rows=10, shuffle=shuffle
+            expand(path), find_format(None, expand(path)), Options(chunk=100, threads=2), rows=10, shuffle=shuffle
         )
         blocks = iter(stream)
         if shuffle is None:

@@ -20,7 +20,7 @@ from svm_rows import same, stream_of, until_error
 
 from rarestream.errors import DataError
 from rarestream.readers import read
-from rarestream.readers.formats import Options, chosen
+from rarestream.readers.formats import Options, find_format
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
 from tests import children
@@ -97,7 +97,7 @@ def test_sources_tell_the_data_again(path: Path, tmp_path: Path) -> None:
 def test_many_files_are_named_without_being_opened_one_by_one_for_their_checksums(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rarestream.readers.stream.described", lambda source: pytest.fail("nobody asked"))
+    monkeypatch.setattr("rarestream.readers.stream.fingerprint", lambda source: pytest.fail("nobody asked"))
     assert sum(len(block) for block in read([path] * 5)) == 5000
 
 
@@ -105,7 +105,7 @@ def test_a_last_line_without_line_end_is_left_out_unless_the_data_are_finished(p
     path.write_bytes(b"# first\n" + TEXT + b"\n1 7777:1")
     for chunk in (1 << 20, 100):
         sources = expand(path)
-        stream = Stream(sources, chosen(None, sources), Options(chunk=chunk, finished=False), rows=100)
+        stream = Stream(sources, find_format(None, sources), Options(chunk=chunk, finished=False), rows=100)
         assert first_features(stream) == list(range(1000))
         assert stream.unfinished == f"{path}:1003"
         assert stream.settings["finished"] is False
@@ -141,7 +141,7 @@ def test_where_tells_file_and_line_of_every_row(tmp_path: Path, seed: int | None
     sources = expand([tmp_path / "a.svm", tmp_path / "b.svm"])
     options = Options(chunk=3000, threads=threads)
     stream = Stream(
-        sources, chosen(None, sources), options, rows=70, shuffle=seed, max_bad_rows=1000, memory=memory
+        sources, find_format(None, sources), options, rows=70, shuffle=seed, max_bad_rows=1000, memory=memory
     ).skip(77)
     assert stream.where(0) is None
     seen = 0
@@ -256,7 +256,7 @@ def test_leaving_early_does_not_wait_for_a_pipe() -> None:
     with os.fdopen(ear, "rb") as pipe:
         os.write(mouth, TEXT)
         sources = expand(pipe)
-        blocks = iter(Stream(sources, chosen(None, sources), Options(chunk=64, threads=2), rows=1))
+        blocks = iter(Stream(sources, find_format(None, sources), Options(chunk=64, threads=2), rows=1))
         for _ in range(20):
             next(blocks)
         assert reader_threads() != []

@@ -17,8 +17,8 @@ from svm_rows import same
 from rarestream import Block
 from rarestream.errors import DataError
 from rarestream.readers import read
-from rarestream.readers.cut import cut
 from rarestream.readers.shuffle import keys, row_of, shuffled
+from rarestream.readers.split import split_blocks
 from tests import children
 
 
@@ -85,8 +85,8 @@ def test_every_row_comes_once_with_all_its_fields(rows: int, cut_at: int, seed: 
 @given(st.integers(1, 300), st.integers(1, 100), st.integers(0, 1000), st.integers(100, 20_000))
 @settings(max_examples=25, deadline=None)
 def test_memory_and_files_give_the_same_order(rows: int, cut_at: int, seed: int, memory: int) -> None:
-    in_memory = list(cut(shuffled(iter(numbered(rows, rows)), seed, 1 << 30), 64))
-    through_files = list(cut(shuffled(iter(numbered(rows, cut_at)), seed, memory), 64))
+    in_memory = list(split_blocks(shuffled(iter(numbered(rows, rows)), seed, 1 << 30), 64))
+    through_files = list(split_blocks(shuffled(iter(numbered(rows, cut_at)), seed, memory), 64))
     assert same(in_memory, through_files)
     assert temporary() == []
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from rarestream.reproduce.methods import METHODS, OURS, TABLE2, TABLE3
-from rarestream.reproduce.protocol import checkpoints
+from rarestream.study.splits import checkpoints
 
 SHAPES = {  # rows that are learned, features, how near to the paper's
     "farm-ads": (2762, 54877, "exact"),

@@ -1,4 +1,4 @@
-"""The slips of the published code, one by one: what it computed, and what its paper says. Numbers as in docs/published.md."""
+"""The bugs of the published code, one by one: what it computed, and what its paper says. Numbers as in docs/published.md."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ def test_b12_the_points_of_figure_11_are_of_the_other_ratio():
     labels = np.where(np.arange(3000) % 3 == 0, 1, -1).astype(np.int8)
     positives = {ratio: int(np.sum(labels[protocol.imbalanced(labels, ratio)[0]] > 0)) for ratio in (0.1, 0.05)}
     assert positives == {0.1: 200, 0.05: 100}
-    assert figures.lines_said(6, numbers()) == numbers()["figure11"]
-    assert not figures.lines_said(11, numbers())
+    assert figures.published_lines(6, numbers()) == numbers()["figure11"]
+    assert not figures.published_lines(11, numbers())
 
 
 def test_ftrl_auc_ignores_the_last_gradient_of_every_feature():

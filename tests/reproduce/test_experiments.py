@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rarestream.reproduce import datasets
-from rarestream.reproduce.experiments import ALL, EXPERIMENTS, Plan, carry_out, units_of
+from rarestream.reproduce.experiments import ALL, EXPERIMENTS, FoundData, Plan, run_experiments, units_of
 from rarestream.reproduce.methods import CORRECTED, METHODS, OURS, PUBLISHED, TABLE2
-from rarestream.trials import Store, read_rows
+from rarestream.study.store import read_rows
 from tests import children
 
 QUICKLY = Plan(CORRECTED, quick=True, trials=1)
@@ -61,18 +61,18 @@ def test_what_a_method_is_tuned_after_is_run_too(found):
     assert {unit["trial"] for unit in plan.units("table2", found)} == {0, 1}
 
 
-def test_every_trial_is_done_once_and_told(found, tmp_path):
-    units = units_of(["table2", "figure4"], Plan(CORRECTED, True, 1, ["farm-ads"]), found)
+def test_every_trial_is_done_once_and_told(small, found, tmp_path):
+    names, plan, data = ["table2", "figure4"], Plan(CORRECTED, True, 1, ["farm-ads"]), FoundData(small, found, [])
     told = []
-    with Store(tmp_path / "results.jsonl") as store:
-        rows = carry_out(units, found, store, processes=1, report=told.append)
-    assert len(rows) == len(units) == len(TABLE2 + OURS)
+    rows, every = run_experiments(names, plan, data, tmp_path, processes=1, report=told.append)
+    assert rows and sorted(map(json.dumps, rows)) == sorted(map(json.dumps, every))
+    assert len(rows) == len(units_of(names, plan, found)) == len(TABLE2 + OURS)
     assert not any(row["error"] for row in rows)
-    assert [one.done for one in told if one.row] == list(range(1, len(units) + 1))
+    assert [one.done for one in told if one.row] == list(range(1, len(rows) + 1))
+    assert (told[0].done, told[0].left, told[0].row) == (0, None, None)  # before the methods are timed
     assert {one.total for one in told} == {len(TABLE2 + OURS)}
     before = (tmp_path / "results.jsonl").read_bytes()
-    with Store(tmp_path / "results.jsonl") as store:
-        assert carry_out(units, found, store, processes=1) == rows
+    assert run_experiments(names, plan, data, tmp_path, processes=1) == (rows, every)
     assert (tmp_path / "results.jsonl").read_bytes() == before
 
 

@@ -38,15 +38,6 @@ def test_imbalance_keeps_the_first_positives_and_draws_anew(ratio, positives):
         assert (np.concatenate(split) == order).all()
 
 
-def test_checkpoints_stand_ever_wider_apart():
-    close = [*range(1, 1100, 50), *range(1501, 11100, 500)]
-    assert protocol.checkpoints(2762) == [*close[:22], 1501, 2001, 2501, 2762]
-    assert protocol.checkpoints(12_000) == [*close, 12_000]
-    assert protocol.checkpoints(120_000) == [*close, *range(15_001, 111_100, 5000), 120_000]
-    assert protocol.checkpoints(1) == [1]
-    assert protocol.checkpoints(51) == [1, 51]
-
-
 def test_a_data_set_is_found_compressed_or_not_and_scaled_where_the_authors_did(tmp_path):
     text = b"1 1:3 3:4\n-1 2:2\n"
     (tmp_path / "farm-ads.svm.bz2").write_bytes(bz2.compress(text))

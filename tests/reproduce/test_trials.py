@@ -13,6 +13,7 @@ from rarestream.reproduce import methods, protocol, published
 from rarestream.reproduce.datasets import sources, stream
 from rarestream.reproduce.methods import CORRECTED, FULL, METHODS, NONE, PUBLISHED, QUICK
 from rarestream.reproduce.trials import Corrected, Estimate, Work, choices, trial_of
+from rarestream.study.splits import checkpoints
 from tests.reproduce.conftest import write
 
 
@@ -43,7 +44,7 @@ def test_published_points_are_runs_of_the_published_code(found, parts, method):
     assert point["nonzeros"] == run.nonzeros
     assert point["test_auc"] == published.published_auc(parts.test.labels, parts.test.scores(run.weights))
     assert row["curve"]["test_auc"][-1] == point["test_auc"]
-    assert row["curve"]["rows"] == protocol.checkpoints(len(parts.train))
+    assert row["curve"]["rows"] == checkpoints(len(parts.train))
 
 
 @pytest.mark.parametrize("method", ["ftrl_auc", "spam_l1", "spam_l2", "solam", "spauc", "fsauc", "rda_l1", "adagrad"])
@@ -63,8 +64,8 @@ def test_corrected_points_are_models_of_our_learners(found, parts, method):
 def test_in_lanes_or_alone_is_the_same(parts):
     points = METHODS["ftrl_proximal"].points(CORRECTED, FULL)[::5]
     method = Corrected("ftrl_proximal", parts)
-    together = method.tried(points)
-    alone = [method.tried([point])[0] for point in points]
+    together = method.try_settings(points)
+    alone = [method.try_settings([point])[0] for point in points]
     for one, other in zip(together, alone, strict=True):
         assert one["params"] == other["params"]
         assert one["valid_auc"] == pytest.approx(other["valid_auc"], abs=6e-3)  # two pairs of rows

@@ -17,7 +17,7 @@ from typing import Any
 import zstandard
 
 from rarestream import Block, DataError, read
-from rarestream.readers.formats import Options, chosen
+from rarestream.readers.formats import Options, find_format
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
 from tests.readers import svmlight_textbook as textbook
@@ -209,7 +209,7 @@ def in_chunks(paths: list[Path], chunk: int, options: dict[str, Any]) -> Stream:
     reading = {word: options[word] for word in ("zero_based", "positive", "threads")}
     how = Options(chunk=chunk, **reading)
     sources = expand(paths)
-    return Stream(sources, chosen(None, sources), how, rows=options["rows"], max_bad_rows=options["max_bad_rows"])
+    return Stream(sources, find_format(None, sources), how, rows=options["rows"], max_bad_rows=options["max_bad_rows"])
 
 
 def dribble(path: Path, text: bytes, seed: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from rarestream import Block, Learner, Model, learner_names, make_learner
 from rarestream.errors import DataError, ModelFileError
-from rarestream.learners.base import learner_class
+from rarestream.learners.registry import learner_class
 
 STREAMS = 60  # in a round
 REALS = [0.0, 1e-300, 1e-8, 1e-3, 0.1, 0.5, 1.0, 1.0, 3.0, 50.0, 1e4, 1e8, 1e300]

@@ -1,6 +1,6 @@
 """RaceSearchCV: what GridSearchCV does, with the candidates side by side in lanes.
 
-The training rows of a fold are read once for a heat of up to 32 candidates (learners/lanes.py), and so are its test
+The training rows of a fold are read once for a heat of up to 32 candidates (engines/lanes.py), and so are its test
 rows. Candidates of a heat share what lanes must: how rows are scaled, in which order they come and how often. One that
 has no lane is a fit of its own. A lane ends where a fit would, up to the rounding of float32, and everything around
 the fits is scikit-learn's: folds, scorers, ranks, what becomes of a fit that fails.
@@ -33,12 +33,11 @@ from sklearn.utils.validation import _check_method_params
 
 from rarestream.adapters.sklearn import StreamClassifier, labels_of
 from rarestream.blocks import Block
-from rarestream.errors import DataError
-from rarestream.learners.lanes import WIDTH, lane_of
+from rarestream.engines.lanes import WIDTH
 from rarestream.metrics import StreamingAuc, auc
-from rarestream.metrics.rows import Rows
-from rarestream.race.racing import machine_memory
-from rarestream.race.runners import HEAT, LaneRunner
+from rarestream.metrics.rows import ScoredRows
+from rarestream.race.fitting import GROUP, fit_many
+from rarestream.system import machine_memory
 
 PIECE = 8192  # rows that are learned in one call
 LANE = 8  # bytes of a lane in a coordinate: z and n
@@ -219,7 +218,7 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         """Of a heat: as many as fit in half of the memory, together with those that run beside it."""
         d = max([1, *getattr(X, "shape", ())[1:]])
         eights: int = machine_memory() // 2 // (d * LANE * WIDTH * effective_n_jobs(self.n_jobs))
-        return min(HEAT, max(eights, 1) * WIDTH)
+        return min(GROUP, max(eights, 1) * WIDTH)
 
     def _choose(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
         results = self.cv_results_
@@ -242,11 +241,9 @@ def _no_lane(candidate: StreamClassifier) -> str | None:
     learner = candidate._new_model(0).learner
     if candidate.dtype != "float32":
         return f"lanes are float32, not {candidate.dtype}"
-    if lane_of(learner) is None:
+    if learner.lane() is None:
         name = type(learner).__name__
-        return (
-            f"{name} has no lanes" if lane_of(type(learner)()) is None else f"{name} has no lanes with these settings"
-        )
+        return f"{name} has no lanes" if type(learner)().lane() is None else f"{name} has no lanes with these settings"
     return None
 
 
@@ -297,16 +294,14 @@ class _Trials:
         try:
             fitted = self._together(heat, rows) if heat.in_lanes else self._alone(heat, rows)
         except Exception as error:
-            if heat.in_lanes and isinstance(error, DataError | MemoryError):
-                # Lanes stop at a row whose step overflows in one of them. Alone, only that candidate fails.
+            if heat.in_lanes and isinstance(error, MemoryError):  # alone, they may fit
                 return [
                     record for number in heat.numbers for record in self._records(fold, _Heat([number], in_lanes=False))
                 ]
             if self.error_score == "raise":
                 raise
-            record = {"fit_error": traceback.format_exc(), "fit_time": share * (time.perf_counter() - began)}
-            record |= {"score_time": 0.0, "test_scores": self.error_score, "train_scores": self.error_score}
-            return [dict(record) for _ in heat.numbers]
+            fit_time = share * (time.perf_counter() - began)
+            return [self._failure(error, fit_time) for _ in heat.numbers]
         fit_time = share * (time.perf_counter() - began)
         began = time.perf_counter()
         scores = self._scores(fitted, self._part(test))
@@ -320,8 +315,18 @@ class _Trials:
                 "test_scores": one,
                 "train_scores": other,
             }
-            for one, other in zip(scores, train_scores, strict=True)
+            if error is None
+            else self._failure(error, fit_time)
+            for error, one, other in zip(fitted.errors(), scores, train_scores, strict=True)
         ]
+
+    def _failure(self, error: Exception, fit_time: float) -> Record:
+        """The record of a candidate that could not be fitted."""
+        if self.error_score == "raise":
+            raise error
+        told = "".join(traceback.format_exception(error))
+        record = {"fit_error": told, "fit_time": fit_time, "score_time": 0.0}
+        return {**record, "test_scores": self.error_score, "train_scores": self.error_score}
 
     def _part(self, rows: Any) -> _Part:
         return _Part(
@@ -345,7 +350,7 @@ class _Trials:
                 return fitted.aucs(rows)
             except ValueError:
                 pass  # one class, or rows that break a rule: what becomes of them is for the scorer to say
-        return [self._score(one, rows) for one in fitted.estimators()]
+        return [math.nan if one is None else self._score(one, rows) for one in fitted.estimators()]
 
     def _score(self, estimator: StreamClassifier, rows: _Part) -> float:
         try:
@@ -372,7 +377,10 @@ class _Alone(NamedTuple):
 
     estimator: StreamClassifier
 
-    def estimators(self) -> Iterator[StreamClassifier]:
+    def errors(self) -> list[Exception | None]:
+        return [None]
+
+    def estimators(self) -> Iterator[StreamClassifier | None]:
         yield self.estimator
 
 
@@ -384,18 +392,25 @@ class _Together:
     ) -> None:
         self._candidates = candidates
         self._head = clone(candidates[0])  # what the candidates have in common
-        block, self._classes = self._head._lesson(rows.X, rows.y, **rows.fit_params)
+        block, self._classes = self._head._training_rows(rows.X, rows.y, **rows.fit_params)
         learners = [candidate._new_model(0).learner for candidate in candidates]
         d = self._head.n_features_in_
-        self._runner = LaneRunner.new(range(len(learners)), learners, self._head.scale)
-        self._runner.room(d, d)
         self._progress = [StreamingAuc() for _ in candidates]
-        for turn, taken in enumerate(self._head._passes(block)):
-            for piece in _pieces(taken):
-                scores = self._runner.learn(piece)
-                if keep_progress and not turn:
-                    self._count(piece, scores)
-                progress.learned(len(piece))
+        passes = self._head._passes(block)
+
+        def watch(piece: Block, scores: NDArray[np.float32], number: int) -> None:
+            if keep_progress and number == 0:
+                self._count(piece, scores)
+            progress.learned(len(piece))
+
+        self._fits, _ = fit_many(
+            learners,
+            lambda _: _pieces(next(passes)),
+            scale=self._head.scale,
+            n_features=d,
+            passes=self._head.max_passes,
+            watch=watch,
+        )
         assert block.labels is not None
         self._rows = len(block)
         self._positives = int(np.count_nonzero(block.labels > 0))
@@ -403,22 +418,33 @@ class _Together:
     def _count(self, block: Block, scores: NDArray[np.float32]) -> None:
         assert block.labels is not None
         for progress, said in zip(self._progress, scores.T.astype(np.float64, order="C"), strict=True):
-            progress.count(Rows(block.labels, said, block.importances))
+            if not np.isnan(said).any():  # those of candidates that have dropped out
+                progress.count(ScoredRows(block.labels, said, block.importances))
+
+    def errors(self) -> list[Exception | None]:
+        """Why candidates could not be fitted; None for those that could."""
+        return [self._fits.errors.get(number) for number in range(len(self._candidates))]
 
     def aucs(self, rows: _Part) -> list[float]:
-        """Of each candidate on some rows."""
-        block = self._head._known_rows(rows.X)
+        """The AUC of each candidate on some rows; NaN for those that could not be fitted."""
+        block = self._head._rows_to_score(rows.X)
         labels = labels_of(column_or_1d(rows.y), self._classes)
-        scores = np.concatenate([self._runner.score(piece) for piece in _pieces(block)])
+        scores = np.concatenate([self._fits.score(piece) for piece in _pieces(block)])
         weights = rows.score_params.get("sample_weight")
-        return [auc(labels, said, weights) for said in np.ascontiguousarray(scores.T)]
+        return [
+            math.nan if number in self._fits.errors else auc(labels, said, weights)
+            for number, said in enumerate(np.ascontiguousarray(scores.T))
+        ]
 
-    def estimators(self) -> Iterator[StreamClassifier]:
-        """The candidates, each as if it had been fitted by itself."""
+    def estimators(self) -> Iterator[StreamClassifier | None]:
+        """The candidates, each as if it had been fitted by itself; None for those that could not be."""
         columns = {name: value for name, value in vars(self._head).items() if name.endswith("_in_")}
         passes = self._head.max_passes
         for lane, candidate in enumerate(self._candidates):
-            model = self._runner.model(lane, self._head.n_features_in_)
+            if lane in self._fits.errors:
+                yield None
+                continue
+            model = self._fits.model(lane, self._head.n_features_in_)
             model.rows, model.positives = passes * self._rows, passes * self._positives
             model.progress = self._progress[lane]
             fitted = clone(candidate)

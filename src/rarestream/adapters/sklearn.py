@@ -1,8 +1,8 @@
-"""The scikit-learn classifiers: one body, and a class per registered learner.
+"""The scikit-learn classifiers: a common base class, and a class for each registered learner.
 
-A classifier is a dataclass of settings, as scikit-learn wants it: its constructor only stores. What was learned is
-`model_`, a rarestream Model; every other fitted attribute is read off it when asked for, so that learning one row
-costs what the row costs, whatever the number of features.
+A classifier is a dataclass of settings, whose constructor only stores them, as scikit-learn requires. What was learned
+is in `model_`, a rarestream Model. All other fitted attributes are computed from it when they are read, so that the
+time to learn a row does not depend on the number of features.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REALS = (np.float64, np.float32)
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What all the classifiers do. Settings are checked when fitting starts, and used until it starts afresh."""
+    """Base class of the classifiers. Settings are checked when `fit`, or the first `partial_fit`, makes a model."""
 
     learner: ClassVar[type[Learner]]
 
@@ -55,33 +55,69 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- fitting
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Starts afresh and learns the rows in their order, `max_passes` times.
+        """Learn the rows with a new model, in their order, `max_passes` times.
 
-        `sample_weight` is the importance of each row: a row of weight 0 counts as absent.
+        Parameters
+        ----------
+        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; the larger is the positive one.
+        sample_weight : array-like of shape (n_samples,), optional
+            Importance of each row. A row of weight 0 is ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a setting, a row or a label is invalid, or there are not two classes.
         """
-        block, classes = self._lesson(X, y, sample_weight)
+        block, classes = self._training_rows(X, y, sample_weight)
         model = self._new_model(self.n_features_in_)
         for turn, rows in enumerate(self._passes(block)):
             model.learn(rows, again=turn > 0)
-        model.settle()  # a race of settings ends with the rows
+        model.finish_race()  # a race of settings ends with the rows
         self._start(model, classes, self.max_passes)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learns the rows, once and in their order, on top of what is known.
+        """Learn the rows once, in their order, in addition to those learned before.
 
-        The first call settles the two classes: `classes`, or those in `y`. Rows in a CSR matrix or array take a way
-        without scikit-learn's checks, which would cost many times what learning one row costs.
+        Rows of a CSR matrix or array skip the checks of scikit-learn, which would take many times as long as learning
+        a row.
+
+        Parameters
+        ----------
+        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like of shape (2,), optional
+            The two classes. Needed in the first call if `y` has only one of them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Importance of each row. A row of weight 0 is ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a setting, a row or a label is invalid, or the classes differ from those of the first call.
         """
-        if classes is None and sample_weight is None and self._familiar(X):
-            labels = self._familiar_labels(y, X.shape[0])
+        if classes is None and sample_weight is None and self._quick_to_check(X):
+            labels = self._quick_labels(y, X.shape[0])
             if labels is not None:
                 self.model_.learn(self._checked(canonical(X.indptr, X.indices, X.data, copy=False), labels))
                 return self
         first = not hasattr(self, "model_")
         X, y = self._validated(X, y, reset=first)
         X, y, importances = _present(X, y, sample_weight)
-        known = self._settled(classes, y, first)
+        known = self._classes(classes, y, first)
         block = Block.of(X, labels_of(y, known), importances)
         if first:
             self._start(self._new_model(X.shape[1]), known, 1)
@@ -91,17 +127,39 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- scoring
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """How far each row is towards `classes_[1]`: its score less `model_.threshold`, the middle of the classes."""
-        if self._familiar(X):
+        """Score rows: higher values mean `classes_[1]`.
+
+        It is the score of the model minus `model_.threshold`, so that zero separates the classes.
+
+        Parameters
+        ----------
+        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        if self._quick_to_check(X):
             block = self._checked(canonical(X.indptr, X.indices, X.data, copy=False))
         else:
             check_is_fitted(self)
-            block = self._known_rows(X)
+            block = self._rows_to_score(X)
         model = self.model_
         return model.score(block) - model.threshold
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """`classes_[1]` where `decision_function` exceeds `threshold_`, else `classes_[0]`."""
+        """Predict `classes_[1]` where `decision_function` exceeds `threshold_`, and `classes_[0]` elsewhere.
+
+        Parameters
+        ----------
+        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
         positive = self.decision_function(X) > (self.threshold or 0.0)
         return self.classes_[positive.astype(np.intp)]
 
@@ -109,39 +167,39 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def threshold_(self) -> float:
-        """What `decision_function` must exceed for `classes_[1]` to be predicted: `threshold`, or 0."""
+        """The value of `decision_function` above which `classes_[1]` is predicted: `threshold`, by default 0."""
         check_is_fitted(self)
         return float(self.threshold or 0.0)
 
     @property
     def coef_(self) -> Any:
-        """The weights, of shape (1, d): read-only, or a CSR matrix after `sparsify`."""
+        """Weights of shape (1, n_features): a read-only array, or a CSR matrix after `sparsify`."""
         coef = self.model_.coef[np.newaxis]
         return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """Of shape (1,): puts the zero of `decision_function` at `model_.threshold`."""
+        """Intercept of `decision_function`, of shape (1,): minus `model_.threshold`."""
         return np.array([-self.model_.threshold])
 
     @property
     def progress_auc_(self) -> Estimate:
-        """The AUC of the scores the rows had before they were first learned, with its interval."""
+        """Progressive AUC: that of the scores that rows had before they were first learned, with its interval."""
         return self.model_.progress.auc
 
     @property
     def t_(self) -> int:
-        """How many rows were learned, each as often as it was."""
+        """Number of rows learned; a row of several passes counts once in each."""
         return self.model_.rows
 
     def sparsify(self) -> Self:
-        """From now on `coef_` is a CSR matrix. Scoring and learning are as before."""
+        """Make `coef_` a CSR matrix. Scoring and learning do not change. Returns self."""
         check_is_fitted(self)
         self._sparse_coef = True
         return self
 
     def densify(self) -> Self:
-        """From now on `coef_` is an array."""
+        """Make `coef_` an array again. Returns self."""
         check_is_fitted(self)
         self._sparse_coef = False
         return self
@@ -152,14 +210,14 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    # -- inside
+    # -- implementation
 
     @property
     def _name(self) -> str:
         return type(self).__name__
 
-    def _lesson(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Block, NDArray[Any]]:
-        """The rows that `fit` learns, and their two classes."""
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Block, NDArray[Any]]:
+        """Return the rows that `fit` learns, and their two classes."""
         X, y = self._validated(X, y)
         X, y, importances = _present(X, y, sample_weight)
         if not len(y):
@@ -168,17 +226,17 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Block.of(X, labels_of(y, classes), importances), classes
 
     def _passes(self, block: Block) -> Iterator[Block]:
-        """The rows of each pass of `fit`, in its order."""
+        """Yield the rows of each pass of `fit`, in its order."""
         random = check_random_state(self.random_state) if self.shuffle else None
         for _ in range(self.max_passes):
             yield block if random is None else block.take(random.permutation(len(block)))
 
-    def _known_rows(self, X: Any) -> Block:
-        """Rows to score, with the columns that `_lesson` had."""
+    def _rows_to_score(self, X: Any) -> Block:
+        """Return rows to score, which must have the columns of the training rows."""
         return Block.of(self._validated(X, reset=False))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        """Rows, and labels if there are any, as scikit-learn checks them; and what it takes for numbers is refused."""
+        """Check rows and labels as scikit-learn does; text and times, which it would convert to numbers, are errors."""
         refuse_disguised(X, f"{self._name}: X")
         for labels in y:
             if np.ma.is_masked(labels):
@@ -211,8 +269,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return classes
 
-    def _settled(self, classes: Any, y: NDArray[Any], first: bool) -> NDArray[Any]:
-        """The two classes after this call of partial_fit."""
+    def _classes(self, classes: Any, y: NDArray[Any], first: bool) -> NDArray[Any]:
+        """Return the two classes after this call of partial_fit."""
         if classes is None:
             return self._two_classes(y) if first else self.classes_
         given: NDArray[Any] = np.unique(classes)
@@ -222,21 +280,21 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not first and not np.array_equal(given, self.classes_):
             raise ValueError(
-                f"{self._name}: classes={given.tolist()} is not what the first call of partial_fit settled: "
+                f"{self._name}: classes={given.tolist()} differs from the classes of the first call of partial_fit: "
                 f"{self.classes_.tolist()}."
             )
         return given
 
-    def _familiar(self, X: Any) -> bool:
-        """Rows of which `canonical` checks all there is to check: CSR, as wide as the first, no names to compare."""
+    def _quick_to_check(self, X: Any) -> bool:
+        """Return whether `canonical` is check enough: CSR, as wide as the first rows, no feature names to compare."""
         known = self.__dict__
         if not isinstance(X, CSR) or "model_" not in known or "feature_names_in_" in known:
             return False
         shape = X.shape
         return len(shape) == 2 and shape[0] > 0 and shape[1] == self.n_features_in_
 
-    def _familiar_labels(self, y: Any, n: int) -> Labels | None:
-        """The labels of y, if it is a plain column of the known classes; what else it may be is not for here."""
+    def _quick_labels(self, y: Any, n: int) -> Labels | None:
+        """Return the labels of y if it is a plain column of the known classes; else None."""
         if isinstance(y, list):
             y = np.asarray(y)
         if not isinstance(y, np.ndarray) or y.shape != (n,):
@@ -257,7 +315,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.float64] | None]:
-    """Rows, labels and importances without the rows of weight 0."""
+    """Return rows, labels and importances without the rows of weight 0."""
     if sample_weight is None:
         return X, y, None
     weights = numeric(sample_weight, "sample_weight").astype(np.float64)
@@ -272,6 +330,7 @@ def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.f
 
 
 def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
+    """Return +1 for classes[1] and -1 for classes[0]; ValueError for any other class."""
     positive = y == classes[1]
     strange = ~(positive | (y == classes[0]))
     if strange.any():
@@ -282,16 +341,16 @@ def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
 # -- the classes
 
 COMMON = {
-    "dtype": ("{'float32', 'float64'}", "Of the state."),
+    "dtype": ("{'float32', 'float64'}", "Precision of the model state."),
     "scale": (
         "{'unit', 'max', 'none'}",
-        "How rows are scaled: to norm 1; each feature by its largest absolute value so far, then to norm 1\n"
-        "        (for raw numeric columns); or not at all.",
+        "How rows are scaled. 'unit': to Euclidean norm 1; 'max': each feature by its largest absolute value so far,\n"
+        "        then to norm 1 (for raw numeric columns); 'none': not at all.",
     ),
-    "max_passes": ("int", "How often `fit` learns the rows."),
-    "shuffle": ("bool", "Whether each pass of `fit` takes the rows in a new random order."),
-    "threshold": ("float or None", "What `decision_function` must exceed for `classes_[1]`. None: 0."),
-    "random_state": ("int, RandomState or None", "Where the random orders of `shuffle` come from."),
+    "max_passes": ("int, >= 1", "Number of passes of `fit` over the rows."),
+    "shuffle": ("bool", "Whether each pass of `fit` has a new random order of the rows."),
+    "threshold": ("float or None", "Value of `decision_function` above which `classes_[1]` is predicted. None: 0."),
+    "random_state": ("int, RandomState or None", "Source of the random orders of `shuffle`."),
 }
 
 ATTRIBUTES = """
@@ -300,24 +359,24 @@ ATTRIBUTES = """
     classes_ : array of shape (2,)
         The two class labels; classes_[1], the larger, is the positive one.
     coef_ : array of shape (1, n_features)
-        The weights, for rows scaled as `scale` says. Computed when asked for.
+        The weights, for rows scaled according to `scale`. Computed when read.
     intercept_ : array of shape (1,)
-        What `decision_function` adds: the intercept of a logistic loss; for an AUC loss, which has none, what puts
-        zero halfway between the mean scores of the classes.
+        What `decision_function` adds: the intercept of a logistic loss. An AUC loss has none; then zero is halfway
+        between the mean scores of the classes.
     threshold_ : float
         `predict` gives classes_[1] where `decision_function` exceeds it.
     progress_auc_ : Estimate
-        AUC of the scores the rows had before they were first learned.
+        AUC of the scores that rows had before they were first learned.
     model_ : Model
-        The model itself; `model_.save("m.rare")` keeps it.
+        The underlying model; `model_.save("m.rare")` saves it.
     n_features_in_, feature_names_in_, n_iter_, t_
-        Columns, their names if the first frame had any, passes of `fit`, rows learned.
+        Number of columns, their names if the first frame had any, number of passes of `fit`, number of rows learned.
     """
 
 
-@functools.cache  # each class is one class, wherever it is asked for
+@functools.cache  # so that each class exists only once
 def classifiers() -> dict[str, type[StreamClassifier]]:
-    """The classifier of every registered learner, by name."""
+    """Return the classifier of every registered learner, by name."""
     return {f"{learner.__name__}Classifier": _classifier_of(learner) for learner in learner_classes()}
 
 
@@ -326,7 +385,7 @@ def _classifier_of(learner: type[Learner]) -> type[StreamClassifier]:
     parameters = [(field.name, _kind(field), field.metadata["says"], field.default) for field in settings]
     common = {field.name: field.default for field in dataclasses.fields(StreamClassifier)}
     parameters += [(name, *COMMON[name], default) for name, default in common.items()]
-    told = "".join(
+    described = "".join(
         f"    {name} : {kind}, default={default!r}\n        {says}\n" for name, kind, says, default in parameters
     )
     made = dataclasses.make_dataclass(
@@ -336,7 +395,7 @@ def _classifier_of(learner: type[Learner]) -> type[StreamClassifier]:
         namespace={
             "learner": learner,
             "__module__": "rarestream.sklearn",  # its public address, where pickle finds it
-            "__doc__": f"{learner.__doc__}\n\n    Parameters\n    ----------\n{told}{ATTRIBUTES}",
+            "__doc__": f"{learner.__doc__}\n\n    Parameters\n    ----------\n{described}{ATTRIBUTES}",
         },
         kw_only=True,
         eq=False,

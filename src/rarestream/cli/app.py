@@ -1,112 +1,116 @@
-"""The command line: words in, exit code out. Every decision lives in a room below; heavy imports wait for a command."""
+"""The program: its commands, the options before a command, and errors turned into messages and exit codes."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
-
-import typer
-from typer.core import TyperGroup
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from rarestream.cli import failures
-from rarestream.cli.compare import compare
-from rarestream.cli.demo import demo
-from rarestream.cli.evaluate import evaluate
-from rarestream.cli.farm_ads import farm_ads
-from rarestream.cli.inspect import inspect
-from rarestream.cli.predict import predict
-from rarestream.cli.prune import prune
-from rarestream.cli.race import race
-from rarestream.cli.reproduce import NAMES as EXPERIMENTS
-from rarestream.cli.reproduce import command as experiment
-from rarestream.cli.reproduce import report
-from rarestream.cli.train import train
-from rarestream.errors import plain_text, worded_for_command_line
+from rarestream.cli.parser import HELP_FLAGS, Command, Group, UsageError, exit_with_usage, suggestion
+from rarestream.errors import worded_for_command_line
 
+ABOUT = "Learns to rank rare events on sparse streams, one row at a time."
 EPILOG = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."
-HELP = {"help_option_names": ["-h", "--help"]}
+COMMANDS = ("train", "race", "compare", "predict", "evaluate", "prune", "inspect", "demo", "reproduce")
+OPTIONS = {
+    "--version": "Print the version.",
+    "--debug": "Show the traceback of an error.",
+    "--show-completion": "Print the completion script of a shell: bash, zsh or fish.",
+}
 
 
-class Program(TyperGroup):
-    """The commands. While one runs, errors name options; what they quote cannot reach the terminal raw."""
-
-    def main(self, *arguments: Any, **settings: Any) -> Any:
-        with worded_for_command_line():
-            return super().main(*arguments, **settings)
-
-    def make_context(self, *arguments: Any, **settings: Any) -> Any:
-        with _plain_usage_errors():
-            return super().make_context(*arguments, **settings)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _plain_usage_errors():
-            return super().invoke(ctx)
+def load(name: str) -> Callable[..., None] | Group:
+    """The function of a command. Its module is imported now: a command pays for its own imports only."""
+    if name == "reproduce":
+        about = "Reproduce the paper's experiments."
+        return Group("rarestream reproduce", about, experiment_names, load_experiment)
+    function: Callable[..., None] = getattr(import_module(f"rarestream.cli.{name}"), name)
+    return function
 
 
-@contextmanager
-def _plain_usage_errors() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if hasattr(error, "message"):  # click's errors, be it typer's own copy of click or not
-            error.message = plain_text(str(error.message))
-        raise
+def experiment_names() -> list[str]:
+    from rarestream.cli.reproduce import NAMES
+
+    return [*NAMES, "report", "farm-ads"]
 
 
-app = typer.Typer(
-    name="rarestream",
-    cls=Program,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings=HELP,
-    epilog=EPILOG,
-)
-reproduce = typer.Typer(
-    name="reproduce", help="Run the paper's experiments again.", no_args_is_help=True, context_settings=HELP
-)
+def load_experiment(name: str) -> Callable[..., None]:
+    from rarestream.cli import farm_ads, reproduce
+
+    if name == "farm-ads":
+        return farm_ads.farm_ads
+    return reproduce.report if name == "report" else reproduce.command(name)
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        from rarestream._version import __version__
-
-        print(f"rarestream {__version__}")
-        raise typer.Exit
+PROGRAM = Group("rarestream", ABOUT, lambda: COMMANDS, load)
 
 
-Version = Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
-
-@app.callback(epilog=EPILOG)
-def rarestream(version: Version = False, debug: Debug = False) -> None:
-    """Learns to rank rare events on sparse streams, one row at a time."""
-    failures.debugging = debug
-
-
-def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, its errors turned to words and exit codes."""
-
-    @functools.wraps(command)
-    def run(**arguments: object) -> None:
+def run(words: Sequence[str]) -> None:
+    """Runs the command that the words name. Every failure ends the program with its exit code."""
+    rest = list(words)
+    failures.debugging = False
+    while rest and rest[0] == "--debug":
+        failures.debugging = bool(rest.pop(0))
+    with worded_for_command_line():
         try:
-            command(**arguments)
-        except (typer.Exit, typer.Abort, typer.BadParameter):
-            raise
+            if rest and (rest[0] in ("--version", "--complete") or rest[0].partition("=")[0] == "--show-completion"):
+                _answer(*rest)
+            else:
+                _run_in(PROGRAM, rest)
+            sys.stdout.flush()  # here and not at exit, where a reader that has gone would be a traceback
         except (Exception, KeyboardInterrupt) as error:
             failures.end(error)
 
-    return run
+
+def _run_in(group: Group, words: Sequence[str]) -> None:
+    """Runs a command of the group, or of a group in it."""
+    word, rest = (words[0], words[1:]) if words else (None, ())
+    at: Group | Command = group
+    try:
+        if word in HELP_FLAGS:
+            print(_group_help(group))
+        elif word is None:
+            print(_group_help(group), file=sys.stderr)
+            sys.exit(failures.USAGE)
+        elif word.startswith("-"):
+            hint = suggestion(word, OPTIONS) if group is PROGRAM else ""
+            raise UsageError(f"No such option: {word}.{hint}")
+        else:
+            at = group.find(word)
+            if isinstance(at, Group):
+                _run_in(at, rest)
+            else:
+                at.run(rest)
+    except UsageError as error:
+        exit_with_usage(at.usage, error)
 
 
-for _command in (train, race, compare, predict, evaluate, prune, inspect, demo):
-    app.command(context_settings=HELP)(_guarded(_command))
-for _name in EXPERIMENTS:
-    reproduce.command(_name, context_settings=HELP)(_guarded(experiment(_name)))
-reproduce.command(context_settings=HELP)(_guarded(report))
-reproduce.command(context_settings=HELP)(_guarded(farm_ads))
-app.add_typer(reproduce)
+def _answer(option: str, *words: str) -> None:
+    """Prints what an option in place of a command asks for."""
+    option, equals, value = option.partition("=")
+    if option == "--version":
+        from rarestream._version import __version__
+
+        print(f"rarestream {__version__}")
+        return
+    from rarestream.cli import completion
+
+    if option == "--complete":  # what the completion scripts call
+        for line in completion.candidates(PROGRAM, words, OPTIONS):
+            print(line)
+        return
+    try:
+        if not equals and not words:
+            raise UsageError(f"Option '{option}' requires a value.")
+        print(completion.script(value if equals else words[0]), end="")
+    except UsageError as error:
+        exit_with_usage(PROGRAM.usage, error)
+
+
+def _group_help(group: Group) -> str:
+    if group is not PROGRAM:
+        return group.help()
+    return group.help(
+        [(f"{flag} SHELL" if flag == "--show-completion" else flag, text) for flag, text in OPTIONS.items()], EPILOG
+    )

@@ -7,39 +7,45 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from rarestream.cli import failures, look, options, outputs
-from rarestream.cli.train import Scale
+from rarestream.cli.parser import Option, require_choice
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.blocks import Block
     from rarestream.compare import Comparison, Standing
-    from rarestream.trials import Progress
-
-WRITTEN = ("table.csv", "table.md", "report.html")  # to --out
+    from rarestream.study.trials import Progress
 
 Learners = Annotated[
     str | None,
-    typer.Option("--learners", "-l", help="Only these, set apart by commas, however slow.", metavar="NAMES"),
+    Option(
+        "--learners",
+        "-l",
+        metavar="NAMES",
+        help="Only these methods, comma-separated, however slow.",
+        default="all that are fast enough",
+    ),
 ]
-Batch = Annotated[bool, typer.Option("--batch", help="Also scikit-learn's batch logistic regression: many passes.")]
-Trials = Annotated[int, typer.Option(help="Permutations of the rows to learn, tune and test with.", min=1)]
-Settings = Annotated[int, typer.Option(help="Settings that each method is tuned over.", min=1, max=64)]
+Batch = Annotated[bool, Option("--batch", help="Also run scikit-learn's batch logistic regression: many passes.")]
+Trials = Annotated[
+    int, Option("--trials", metavar="N", help="Number of permutations of the rows to train, tune and test on.", min=1)
+]
+Settings = Annotated[
+    int, Option("--settings", metavar="N", help="Number of settings to tune each method over.", min=1, max=64)
+]
 InOrder = Annotated[
-    bool,
-    typer.Option("--in-order", help="Keep the rows in order: learn the first, test on the last; one trial."),
+    bool, Option("--in-order", help="Keep the order of the rows: learn the first, test on the last; one trial.")
 ]
-Seed = Annotated[int, typer.Option(help="Of the permutations.", min=0)]
-MaxRows = Annotated[int | None, typer.Option(help="Take the first rows only.", min=1, metavar="N")]
+Seed = Annotated[int, Option("--seed", metavar="N", help="Seed of the permutations.", min=0)]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Keep results here: tables, a page, and every row; run again, it goes on.", metavar="FOLDER"),
+    Option("--out", metavar="FOLDER", help="Save results, tables and a page here; rerun to resume."),
 ]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processes; else one a core.", min=1, metavar="N")]
+Jobs = Annotated[
+    int | None, Option("--jobs", "-j", metavar="N", help="Number of processes.", min=1, default="one per core")
+]
 
 
 def compare(
@@ -49,42 +55,39 @@ def compare(
     trials: Trials = 5,
     settings: Settings = 8,
     in_order: InOrder = False,
-    scale: Scale = None,
+    scale: options.Scale = None,
     seed: Seed = 17,
-    max_rows: MaxRows = None,
+    max_rows: options.MaxRows = None,
     out: Out = None,
     jobs: Jobs = None,
-    zero_based: options.ZeroBased = None,
-    positive: options.Positive = None,
-    max_bad_rows: options.MaxBadRows = 0,
-    format: options.Format = None,
-    threads: options.Threads = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
+    *,
+    reading: options.ReadingLabelled,
 ) -> None:
-    """Compare every learner, and outside rivals, on DATA: same splits, same tuning effort.
+    """Compare every learner, and other packages, on DATA: same splits, same tuning effort.
 
-    4/6 of the rows are learned, 1/6 choose the settings, 1/6 test. DATA is kept in memory.
+    4/6 of the rows are for learning, 1/6 for choosing settings, 1/6 for testing. DATA is kept in memory.
     """
     from rarestream.compare import METHODS, standings
     from rarestream.compare import compare as compared
-    from rarestream.model import SCALES
+    from rarestream.compare.data import data_name, load_rows
+    from rarestream.compare.page import FILES, write
 
-    options.among("--scale", scale, SCALES)
     names = [name.strip() for name in learners.split(",")] if learners is not None else None
     for name in names or ():
-        options.among("--learners", name, METHODS, "method")
+        require_choice("--learners", name, METHODS, "method")
     options.check_paths(data)
     if out is not None:
-        outputs.for_folder(out, WRITTEN, outputs.files_of(data))
+        outputs.for_folder(out, FILES, outputs.files_of(data))
     show = _Show(live=not quiet and sys.stderr.isatty(), quiet=quiet)
-    chosen = options.given(zero_based=zero_based, positive=positive, format=format)
-    block = _read(data, max_rows, **chosen, max_bad_rows=max_bad_rows, threads=threads)
+    loaded = load_rows(data, max_rows, **reading.settings())
+    options.warn_of_refused(loaded.refused, loaded.refusals)
     try:
         with _ended_by_term():
             found = compared(
-                block,
-                _name(data),
+                loaded.block,
+                data_name(data),
                 methods=names,
                 batch=batch,
                 trials=trials,
@@ -98,17 +101,17 @@ def compare(
             )
     except KeyboardInterrupt:
         show.clear()
-        kept = "nothing was kept, as it is with --out"
+        kept = "no results were kept; to keep them, pass --out"
         if out is not None:
-            kept = f"what was done is in {plain(out)}: run it again to go on"
-        failures.say(f"interrupted; {kept}.", failures.INTERRUPTED)
+            kept = f"finished trials are in {plain(out)}: rerun the same command to resume"
+        failures.exit_with(f"interrupted; {kept}.", failures.INTERRUPTED)
     show.clear()
     table = standings(found.rows, found.left_out)
-    missing = _write(out, table, found) if out is not None else None
+    missing = write(out, found, look.quoted(["rarestream", *sys.argv[1:]])) if out is not None else None
     if json:
         _emit(found, table)
     else:
-        _tell(table, block, found)
+        _tell(table, loaded.block, found)
     if out is not None and not quiet:
         if missing:
             show.note(missing)
@@ -116,7 +119,7 @@ def compare(
 
 
 class _Show:
-    """How far it is: a line before the start, and in a terminal one that moves."""
+    """Shows how many trials are finished: a line before the start, and in a terminal one that is redrawn."""
 
     def __init__(self, live: bool, quiet: bool) -> None:
         self._ink = look.stderr()
@@ -142,32 +145,12 @@ class _Show:
 
 @contextmanager
 def _ended_by_term() -> Iterator[None]:
-    """SIGTERM ends a comparison as Ctrl-C does."""
+    """Let SIGTERM end a comparison as Ctrl-C does."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _read(data: list[str], max_rows: int | None, **how: Any) -> Block:
-    from rarestream.blocks import concatenate
-    from rarestream.readers import read
-
-    stream, blocks, rows = read(data, **how), [], 0
-    for block in stream:
-        blocks.append(block)
-        rows += len(block)
-        if max_rows is not None and rows >= max_rows:
-            break
-    options.tell_refused(stream.refused, stream.refusals)
-    return concatenate(blocks)[:max_rows]
-
-
-def _name(data: list[str]) -> str:
-    """Of the data, in the results."""
-    first = "standard input" if data[0] == "-" else plain(Path(data[0]).name)
-    return first if len(data) == 1 else f"{first} and {len(data) - 1} more"
 
 
 def _tell(table: Sequence[Standing], block: Block, found: Comparison) -> None:
@@ -195,31 +178,10 @@ def _tell(table: Sequence[Standing], block: Block, found: Comparison) -> None:
 
 
 def _emit(found: Comparison, table: Sequence[Standing]) -> None:
-    """The rows, then the table."""
-    import dataclasses
-
-    from rarestream.cli.progress import emit, number
+    """Print the rows, then the table, as JSON lines."""
+    from rarestream.cli.progress import emit
 
     for row in found.rows:
-        emit(row)
+        emit({**row})
     for one in table:
-        told = dataclasses.asdict(one).items()
-        values = {word: number(value) if isinstance(value, float) else value for word, value in told}
-        emit({"kind": "standing", **values, "close": one.close})
-
-
-def _write(out: Path, table: Sequence[Standing], found: Comparison) -> str | None:
-    """Tables and the page; why there is no page, if there is none."""
-    from rarestream.compare import csv, markdown, page
-    from rarestream.errors import MissingExtraError
-    from rarestream.system import write_whole
-
-    table_csv, table_md, report = (out / name for name in WRITTEN)
-    write_whole(table_csv, csv(table).encode())
-    write_whole(table_md, markdown(table).encode())
-    try:
-        text = page(found, look.quoted(["rarestream", *sys.argv[1:]]))
-    except MissingExtraError as error:
-        return str(error)
-    write_whole(report, text.encode())
-    return None
+        emit(one.record())

@@ -1,4 +1,4 @@
-"""rarestream demo: the whole story on a stream whose truth is known."""
+"""rarestream demo: a guided tour on synthetic data whose true weights are known."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from rarestream.cli import look
+from rarestream.cli.parser import Option
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from rarestream.blocks import Block
-    from rarestream.evaluate import Run
+    from rarestream.evaluate import TrainingRun
     from rarestream.evaluate.synthetic import Planted
     from rarestream.model import Model
 
@@ -25,22 +24,24 @@ SHOWN = 10  # planted weights in the table
 LOSS = 0.001  # of AUC, for fewer weights
 MATTER = 50  # planted weights that the model is asked for
 
-Seed = Annotated[int, typer.Option(help="Decides every row and every planted weight.", min=0)]
-Rows = Annotated[int, typer.Option(help="Rows to learn.", min=10_000)]
+Seed = Annotated[int, Option("--seed", metavar="N", help="Seed of the synthetic data.", min=0)]
+Rows = Annotated[int, Option("--rows", metavar="N", help="Number of rows to learn, at least 10,000.", min=10_000)]
 
 
 def demo(seed: Seed = 0, rows: Rows = 300_000) -> None:
-    """Tell the whole story on a made-up stream. Needs no files.
+    """Run a guided demo on synthetic data; no files are needed.
 
-    The stream's truth is known, and so the best possible AUC.
+    The true weights of the data are known, and so is the best possible AUC.
     """
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="rarestream-") as folder:
-        _Story(Path(folder), seed, rows).tell()
+        _Demo(Path(folder), seed, rows).run()
 
 
-class _Story:
+class _Demo:
+    """Trains, evaluates, prunes, inspects and resumes a model, and explains each step."""
+
     def __init__(self, folder: Path, seed: int, rows: int) -> None:
         self.folder, self.seed, self.rows = folder, seed, rows
         self.unseen = max(20_000, rows // 3)
@@ -49,7 +50,7 @@ class _Story:
         self.ink = look.stdout()
         self.columns = min(look.width(), 100)
 
-    def tell(self) -> None:
+    def run(self) -> None:
         began = time.monotonic()
         self._make()
         model = self._learn()
@@ -62,7 +63,7 @@ class _Story:
             f"All of that in {look.duration(time.monotonic() - began)}. Your turn: rarestream train DATA -o model.rare"
         )
 
-    # -- the chapters
+    # -- the steps
 
     def _make(self) -> None:
         import numpy as np
@@ -82,8 +83,8 @@ class _Story:
         share = 100 * float(np.mean(self.labels > 0))
         self._say(
             f"{look.count(self.rows)} events of {FIELDS} fields, hashed to {look.count(D)} columns; {share:.1f} % are "
-            f"positive. {planted} columns carry a planted weight, all others are noise. The truth being known, so is "
-            f"the best AUC anyone can reach on {look.count(self.unseen)} held-out rows: {self.best:.4f}."
+            f"positive. {planted} columns have a true weight, all others are noise. As the true weights are known, so "
+            f"is the best possible AUC on {look.count(self.unseen)} held-out rows: {self.best:.4f}."
         )
         self._say(f"{self.data.name}: {look.size(self.data.stat().st_size)}, {look.size(text)} of svmlight text.")
 
@@ -104,7 +105,7 @@ class _Story:
         self.seconds = seconds
         return model
 
-    def _trained(self, learner: str) -> tuple[Model, Run, float]:
+    def _trained(self, learner: str) -> tuple[Model, TrainingRun, float]:
         from rarestream.evaluate import train
         from rarestream.model import Model
         from rarestream.readers import read
@@ -116,14 +117,14 @@ class _Story:
 
     def _climb(self) -> list[tuple[float, float]]:
         """Rows learned, and the AUC on held-out rows then. The same training once more, untimed, with many stops."""
-        from rarestream.evaluate import Run
+        from rarestream.evaluate import TrainingRun
         from rarestream.model import Model
         from rarestream.readers import read
 
         # Closer at the start, where the curve is steep.
         marks = sorted({max(1000, round(self.rows * (i / POINTS) ** 2)) for i in range(1, POINTS + 1)})
         model = Model("auto")
-        run = Run(model, read(str(self.data)), marks=marks)
+        run = TrainingRun(model, read(str(self.data)), marks=marks)
         return [(model.rows, self._judged(model)) for step in run if step.mark]
 
     def _compare(self, model: Model) -> None:
@@ -156,7 +157,7 @@ class _Story:
         validation, test = self.held_out[: len(self.held_out) // 2], self.held_out[len(self.held_out) // 2 :]
         small = model.prune(auc_loss=LOSS, on=validation)
         lost = path(model, test, [small.nonzeros])
-        self._head("Cut to size", f"rarestream prune demo.rare --auc-loss {LOSS} --on validation.svm")
+        self._head("Pruned", f"rarestream prune demo.rare --auc-loss {LOSS} --on validation.svm")
         self._say(
             f"{look.count(small.nonzeros)} of {look.count(model.nonzeros)} weights are enough to lose no more than "
             f"{LOSS} AUC on one half of the held-out rows; on the other half they lose "
@@ -174,7 +175,7 @@ class _Story:
         asked = np.argsort(-_matters(found, self.truth.shows), kind="stable")[:MATTER]
         both = len(set(order.tolist()) & set(asked.tolist()))
         agreement = float(np.corrcoef(planted[order], found[order])[0, 1])
-        self._head("What it found", "rarestream inspect demo.rare --top 10")
+        self._head("The weights it found", "rarestream inspect demo.rare --top 10")
         half = (self.columns - 40) // 2
         largest, widest = np.abs(planted[order]).max(), np.abs(found[order]).max()
         self.ink.line(
@@ -198,19 +199,19 @@ class _Story:
     def _resume(self) -> None:
         import hashlib
 
-        from rarestream.evaluate import Run, place_in
+        from rarestream.evaluate import TrainingRun, place_in
         from rarestream.model import Model
         from rarestream.readers import read
         from rarestream.readers.sources import expand
 
         half = self.folder / "half.rare"
         first = Model("auto")
-        for _ in Run(first, read(str(self.data)), max_rows=self.rows // 2):
+        for _ in TrainingRun(first, read(str(self.data)), max_rows=self.rows // 2):
             pass
         first.save(half)
         second = Model.load(half)
         place = place_in(second.source, expand(str(self.data)))
-        for _ in Run(second, read(str(self.data), **place.settings), place=place):
+        for _ in TrainingRun(second, read(str(self.data), **place.settings), place=place):
             pass
         second.save(half)
         small = second.to_bytes("scoring")
@@ -224,7 +225,7 @@ class _Story:
         same = "The same file, byte for byte." if prints[0] == prints[1] else "The files differ: please report this."
         self._say(f"{same} Saved for scoring only, it takes {look.size(len(small))}.")
 
-    # -- how it is said
+    # -- how it is printed
 
     def _judged(self, model: Model) -> float:
         import numpy as np
@@ -258,10 +259,10 @@ class _Story:
 
 
 def _choice(model: Model) -> str:
-    """What auto settled on, or which settings lead if there were too few rows for that."""
-    chosen = f"{model.leader.name}, {look.settings(model.leader)}"
+    """What auto chose, or which settings lead if there were too few rows to choose."""
+    chosen = look.described(model.leader)
     if model.chosen_by is None:
-        return f"All {look.count(model.rows)} rows were learned with 24 settings at once; in the lead: {chosen}."
+        return f"All {look.count(model.rows)} rows were learned with 24 settings at once; leading: {chosen}."
     return f"The first {look.count(model.chosen_by.rows)} rows were learned with 24 settings at once; kept: {chosen}."
 
 

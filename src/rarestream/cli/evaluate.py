@@ -5,20 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from rarestream.cli import look, options
+from rarestream.cli.parser import Argument, Option, UsageError
 
 if TYPE_CHECKING:
     from rarestream.evaluate import Evaluation
 
-ModelPath = Annotated[
-    Path | None, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL", show_default=False)
-]
-SomeData = Annotated[list[str] | None, typer.Argument(help=options.DATA_HELP, metavar="DATA", show_default=False)]
+ModelPath = Annotated[Path | None, Argument("MODEL", help="A model file, as written by train.")]
+SomeData = Annotated[list[str] | None, Argument("DATA", help=options.DATA_HELP)]
 Scores = Annotated[
     str | None,
-    typer.Option(help="In place of a model and data: a file with a label and a score a line.", metavar="FILE"),
+    Option("--scores", metavar="FILE", help="Instead of MODEL and DATA: a file with a label and a score per line."),
 ]
 
 
@@ -26,44 +23,37 @@ def evaluate(
     model: ModelPath = None,
     data: SomeData = None,
     scores: Scores = None,
-    zero_based: options.ZeroBased = None,
-    positive: options.Positive = None,
-    max_bad_rows: options.MaxBadRows = 0,
-    format: options.Format = None,
-    threads: options.Threads = None,
     json: options.Json = False,
+    *,
+    reading: options.ReadingLabelled,
 ) -> None:
-    """Say how well a model ranks labelled rows.
+    """Measure how well a model ranks labelled rows.
 
-    AUC with its 95 % interval, average precision, and recall at low false-positive rates. Evaluate on rows that
-    were not learned. With --scores FILE it is scores from anywhere that are judged.
+    Shows AUC with its 95 % interval, average precision, and recall at low false-positive rates. Use rows that were
+    not learned. With --scores FILE, scores from any source are evaluated.
     """
     from rarestream.evaluate import evaluate as held_out
-    from rarestream.evaluate import evaluate_scores
+    from rarestream.evaluate import evaluate_scores, reading_settings
     from rarestream.model import Model
     from rarestream.readers import read
 
-    learned: bool | None = None  # of scores from anywhere, nobody knows
+    learned: bool | None = None  # unknown for scores from a file
     if scores is not None:
         if model is not None or data:
-            raise typer.BadParameter("takes no MODEL and no DATA beside it.", param_hint="'--scores'")
+            raise UsageError("takes no MODEL and no DATA beside it.", "--scores")
         options.check_paths([scores])
-        found = evaluate_scores(scores, positive)
+        found = evaluate_scores(scores, reading.positive)
     else:
         if model is None or not data:
-            raise typer.BadParameter("a MODEL and DATA are needed, or --scores FILE.", param_hint="'MODEL DATA...'")
+            raise UsageError("Missing arguments: MODEL and DATA, or --scores FILE.")
         loaded = Model.load(model)
         options.check_paths(data)
-        chosen = options.given(zero_based=zero_based, positive=positive, format=format)
-        how = {**options.as_learned(loaded.source), **chosen}
-        stream = read(data, **how, max_bad_rows=max_bad_rows, threads=threads)
+        stream = read(data, **{**reading_settings(loaded.source), **reading.settings()})
         learned = options.warn_if_learned(loaded, data)
         found = held_out(loaded, stream)
-        options.tell_refused(stream.refused, stream.refusals)
+        options.warn_of_refused(stream.refused, stream.refusals)
     if json:
-        import json as notation
-
-        print(notation.dumps({**found.record(), "learned": learned}, allow_nan=False))
+        look.print_json({**found.record(), "learned": learned})
     else:
         _show(found)
 
@@ -73,16 +63,16 @@ def _show(found: Evaluation) -> None:
     auc, base = found.auc, found.positives / found.rows
     _line("AUC", f"{float(auc):.4f}", f"95 % interval {auc.low:.4f} to {auc.high:.4f}")
     if auc.bound:
-        _line("", "", f"streamed: within {auc.bound:.1g} of the exact value")
+        _line("", "", f"streaming estimate: within {auc.bound:.1g} of the exact value")
     if found.average_precision is not None:
-        _line("average precision", f"{found.average_precision:.4f}", f"chance gives {base:.4f}")
+        _line("average precision", f"{found.average_precision:.4f}", f"a random ranking has {base:.4f}")
     if found.recall_at_fpr is None:
-        ink.line("Average precision and recall need every score at once: there are too many rows for them.")
+        ink.line("Average precision and recall are not shown: there are too many rows to keep every score.")
     else:
         for fpr, recall in found.recall_at_fpr.items():
             bar = ink(look.bar(recall, 1.0, 30), "cyan")
             ink.line(f"{f'recall at {100 * fpr:g} % FPR':<20}{f'{100 * recall:.1f} %':>8}  {bar}")
-    counted = f"{look.count(found.rows)} rows, {look.count(found.positives)} positive"
+    counted = f"{look.counted(found.rows, 'row')}, {look.count(found.positives)} positive"
     ink.line(f"{counted} ({look.share(found.positives, found.rows)})")
 
 

@@ -1,4 +1,4 @@
-"""What went wrong, in words and an exit code: 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."""
+"""How the program ends when something is wrong: 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NoReturn
 FAILED, USAGE, REFUSED, INTERRUPTED = 1, 2, 3, 130
 BROKEN_PIPE = 141  # as the shell reports a program that SIGPIPE ended
 
-debugging = False  # set by --debug
+debugging = False  # whether a traceback is shown: set by --debug
 
 
-def say(message: str, code: int) -> NoReturn:
-    """Ends the program with one plain message on standard error."""
+def exit_with(message: str, code: int) -> NoReturn:
+    """Prints a message on standard error and exits with the code."""
     from rarestream.cli.look import stderr
 
     ink = stderr()
@@ -21,31 +21,32 @@ def say(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def silence() -> None:
-    """Whoever read standard output has gone: the rest of it goes nowhere, and nothing complains again."""
+def discard_stdout() -> None:
+    """Discards what is still written to standard output, whose reader has gone, so that no further write fails."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end(error: BaseException) -> NoReturn:
-    """Ends the program as the error deserves. Mistakes of a user's get a message; a traceback only on request."""
+    """Exits with the code and the message of an error; with a traceback if that was asked for, or if it is a bug."""
     from rarestream.errors import DataError, RarestreamError, plain
 
     if isinstance(error, BrokenPipeError):
-        silence()
+        discard_stdout()
         sys.exit(BROKEN_PIPE)
     if debugging or os.environ.get("RARESTREAM_DEBUG", "0") not in ("", "0"):
         raise error
     if isinstance(error, DataError):
-        say(str(error), REFUSED)
+        exit_with(str(error), REFUSED)
     if isinstance(error, RarestreamError):
-        say(str(error), FAILED)
+        exit_with(str(error), FAILED)
     if isinstance(error, KeyboardInterrupt):
-        say("interrupted; nothing was saved.", INTERRUPTED)
+        exit_with("interrupted; nothing was saved.", INTERRUPTED)
     if isinstance(error, MemoryError):
-        say(
-            "out of memory. A model takes 8 bytes a column (16 with --dtype float64): hash or renumber columns.", FAILED
+        exit_with(
+            "out of memory. A model takes 8 bytes per column (16 with --dtype float64): hash or renumber columns.",
+            FAILED,
         )
     if isinstance(error, OSError):
         place = f"{plain(error.filename)}: " if error.filename else ""
-        say(f"{place}{(error.strerror or str(error)).lower()}.", FAILED)
+        exit_with(f"{place}{(error.strerror or str(error)).lower()}.", FAILED)
     raise error

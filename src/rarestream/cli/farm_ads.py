@@ -1,13 +1,12 @@
-"""rarestream reproduce farm-ads: the published trials on farm-ads, run again."""
+"""rarestream reproduce farm-ads: the published trials on farm-ads, rerun."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from rarestream.cli import failures, look, options
+from rarestream.cli.parser import Option
 
 if TYPE_CHECKING:
     from rarestream.reproduce.farm_ads import Experiment
@@ -15,58 +14,38 @@ if TYPE_CHECKING:
 
 NAMES = {"ftrl_auc": "FTRL-AUC", "ftrl_proximal": "FTRL-Proximal"}
 
-DataDir = Annotated[Path, typer.Option(help="The folder with farm-ads.svm, compressed or not.", metavar="DIR")]
+DataDir = Annotated[Path, Option("--data-dir", metavar="DIR", help="The folder with farm-ads.svm, compressed or not.")]
 
 
 def farm_ads(data_dir: DataDir = Path("data"), json: options.Json = False) -> None:
-    """Run the published farm-ads trials again, with the arithmetic of the authors' code.
+    """Rerun the published farm-ads trials with the arithmetic of the authors' code.
 
-    Every trial's non-zeros and AUC stand beside those of the authors' result files. Ends with 1 unless all of
-    them agree: the non-zeros exactly, validation and test AUC and the mean curve to 1e-5.
+    Compares every trial's non-zeros and AUC with the authors' result files. The exit code is 1 unless all of them
+    agree: the non-zeros exactly, validation and test AUC and the mean curve to 1e-5.
     """
     from rarestream.reproduce import protocol
-    from rarestream.reproduce.farm_ads import experiments
+    from rarestream.reproduce.farm_ads import experiments, records
 
     rows = protocol.load(data_dir, "farm-ads")
-    done = list(experiments(rows))
+    done = experiments(rows)
     if json:
-        import json as notation
-
-        for record in _records(done):
-            print(notation.dumps(record, allow_nan=False))
+        for record in records(done):
+            _print(record)
     else:
         _show(rows, done)
     if not all(experiment.matches for experiment in done):
-        raise typer.Exit(failures.FAILED)
+        raise SystemExit(failures.FAILED)
 
 
-def _records(done: list[Experiment]) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = [
-        {
-            "event": "trial",
-            "method": experiment.method,
-            "imbalance": experiment.imbalance,
-            "trial": number,
-            "params": trial.params,
-            "published": trial.published._asdict(),
-            "ours": trial.ours._asdict(),
-            "matches": trial.matches,
-        }
-        for experiment in done
-        for number, trial in enumerate(experiment.trials)
-    ]
-    trials, matched = sum(len(one.trials) for one in done), sum(one.matched for one in done)
-    end = {
-        "event": "done",
-        "trials": trials,
-        "matched": matched,
-        "curve_difference": max(one.curve_difference for one in done),
-        "matches": all(one.matches for one in done),
-    }
-    return [*records, end]
+def _print(record: dict[str, Any]) -> None:
+    import json
+
+    print(json.dumps(record, allow_nan=False))
 
 
 def _show(rows: Rows, done: list[Experiment]) -> None:
+    from rarestream.study.results import ratio_name
+
     ink = look.stdout()
     main, *others = done
     ink.line(
@@ -91,12 +70,12 @@ def _show(rows: Rows, done: list[Experiment]) -> None:
     heading = ["trial", "gamma", "lambda", "published non-zeros", "ours", "published AUC", "ours", "difference", "same"]
     _table(look.table(cells, heading))
     ink.line()
-    ink.line("All runs on farm-ads of which the authors' numbers survive, ten trials each; largest differences of AUC:")
+    ink.line("All runs on farm-ads of which the authors' numbers survive, ten trials each; largest differences in AUC:")
     ink.line()
     cells = [
         [
             NAMES[one.method],
-            "all rows" if one.imbalance is None else f"{one.imbalance:g} positives a negative",
+            ratio_name(one.imbalance),
             f"{one.matched} of {len(one.trials)}",
             f"{max(abs(trial.valid_difference) for trial in one.trials):.0e}",
             f"{max(abs(trial.test_difference) for trial in one.trials):.0e}",

@@ -5,23 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from rarestream.cli import look, options
+from rarestream.cli.parser import Option
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.model import Model
 
-ModelPath = Annotated[Path, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL")]
-Top = Annotated[int, typer.Option("--top", "-n", help="The largest weights to show.", min=0, metavar="N")]
+Top = Annotated[int, Option("--top", "-n", metavar="N", help="Number of weights to show, the largest.", min=0)]
 Other = Annotated[
-    Path | None, typer.Option("--diff", help="Show the weights that differ most from this model's.", metavar="OTHER")
+    Path | None, Option("--diff", metavar="OTHER", help="Show the weights that differ most from those of this model.")
 ]
 
 
-def inspect(model: ModelPath, top: Top = 10, diff: Other = None, json: options.Json = False) -> None:
-    """Show what a model is and its largest weights."""
+def inspect(model: options.ModelPath, top: Top = 10, diff: Other = None, json: options.Json = False) -> None:
+    """Show the learner, settings, counts and largest weights of a model file."""
     from rarestream import modelfile
     from rarestream.model import Model
 
@@ -32,13 +30,11 @@ def inspect(model: ModelPath, top: Top = 10, diff: Other = None, json: options.J
     base = 0 if facts["zero_based"] else 1
     facts["top"] = _top(loaded, top, base) if other is None else _changed(loaded, other, top, base)
     if json:
-        import json as notation
-
-        print(notation.dumps(facts, allow_nan=False))
+        look.print_json(facts)
         return
     _show_facts(model, facts)
     if top and facts["top"]:
-        _show_weights(facts, None if diff is None else diff)
+        _show_weights(facts, diff)
 
 
 def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
@@ -67,7 +63,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "metrics": header.get("metrics", {}),
         "looks_sorted": model.order.suspicious,
         "source": model.source,
-        # Without a file to go by, columns are what the program that trained it passed in: NumPy's, from 0.
+        # Without a file, columns are those of the arrays that a program passed in: from 0.
         "zero_based": kept is None or bool(kept[1].settings["zero_based"]),
     }
 
@@ -107,19 +103,23 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     resumable = facts["kind"] == "resumable"
     pruned = "" if facts["pruned_from"] is None else f"; pruned from {look.count(facts['pruned_from'])}"
     lines = [
-        *([("", f"for scoring alone {look.size(facts['scoring_bytes'])}: rarestream prune")] if resumable else []),
-        ("learner", f"{learner['name']}  {ink(_settings(learner), 'dim')}"),
-        *([("in the lead", f"{leader['name']}  {ink(_settings(leader), 'dim')}")] if leader != learner else []),
+        *([("", f"for scoring only {look.size(facts['scoring_bytes'])}: rarestream prune")] if resumable else []),
+        ("learner", f"{learner['name']}  {ink(look.assignments(learner['settings'], '  '), 'dim')}"),
+        *(
+            [("leader", f"{leader['name']}  {ink(look.assignments(leader['settings'], '  '), 'dim')}")]
+            if leader != learner
+            else []
+        ),
         *([("chosen by", f"{plain(chosen['name'])} after {look.count(chosen['rows'])} rows")] if chosen else []),
         ("scale", f"{facts['scale']}, state in {facts['dtype']}"),
         (
             "learned",
-            f"{look.count(facts['rows'])} rows, {look.count(facts['positives'])} positive "
+            f"{look.counted(facts['rows'], 'row')}, {look.count(facts['positives'])} positive "
             f"({look.share(facts['positives'], facts['rows'])})",
         ),
         (
             "weights",
-            f"{look.count(facts['nonzeros'])} not zero, of {look.count(facts['n_features'])} columns"
+            f"{look.count(facts['nonzeros'])} non-zero, of {look.counted(facts['n_features'], 'column')}"
             f" ({look.share(facts['nonzeros'], facts['n_features'])}){pruned}",
         ),
     ]
@@ -127,18 +127,11 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
         auc = ink(f"{metrics['progressive_auc']:.4f}", "bold", "cyan")
         lines.append(("AUC", f"{auc} progressive [{metrics['auc_low']:.4f}, {metrics['auc_high']:.4f}]"))
         if facts["looks_sorted"]:
-            lines.append(("", "which means little: the rows looked sorted by label when they were learned"))
+            lines.append(("", "not meaningful: the rows looked sorted by label when they were learned"))
     lines += [("threshold", f"{facts['threshold']:.4g}"), *_source_lines(facts["source"])]
     lines.append(("written by", f"rarestream {plain(facts['rarestream'])}"))
     for word, text in lines:
         ink.line(f"  {word:<12}{text}")
-
-
-def _settings(learner: dict[str, Any]) -> str:
-    return "  ".join(
-        f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}"
-        for word, value in learner["settings"].items()
-    )
 
 
 def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:
@@ -163,7 +156,7 @@ def _show_weights(facts: dict[str, Any], other: Path | None) -> None:
     value = "weight" if other is None else "change"
     largest = max(abs(row[value]) for row in rows)
     start = "0" if facts["zero_based"] else "1"
-    what = "largest weights" if other is None else f"largest changes against {plain(other)}"
+    what = "largest weights" if other is None else f"largest differences from {plain(other)}"
     ink.line()
     ink.line(f"{len(rows)} {what}; columns count from {start}" + (", as in the data" if facts["source"] else ""))
     cells = [

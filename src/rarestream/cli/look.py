@@ -1,15 +1,13 @@
-"""How things look in a terminal: numbers a person can read, colour only where it is wanted, bars and curves."""
+"""Text for a terminal: readable numbers, colour where the terminal supports it, bars, tables and curves."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import re
-import shlex
-import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rarestream.errors import plain, plain_text
 
@@ -23,7 +21,7 @@ OURS = re.compile(f"(\x1b\\[(?:(?:{'|'.join(['0', *STYLES.values()])});?)+m)")  
 
 
 class Ink:
-    """Colours text for one output: not at all unless that is a terminal that wants it."""
+    """Writes lines to one output, in colour if that is a terminal that supports it."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
@@ -46,12 +44,19 @@ class Ink:
 
 
 def width() -> int:
-    """Columns to draw in: the terminal's, within reason."""
+    """Columns to draw in: those of the terminal, but at least 60 and at most 120."""
+    import shutil  # not above: it brings in every compression module
+
     return max(60, min(shutil.get_terminal_size((80, 24)).columns, 120))
 
 
 def count(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.0f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 weight, 2,000 weights."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def short(number: float) -> str:
@@ -65,17 +70,17 @@ def short(number: float) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes as people say them."""
+    """A number of bytes with a unit: 812 bytes, 8.12 kB."""
     return f"{short(number)}B" if number >= 1000 else f"{number} bytes"
 
 
 def scoring_size(model: Model, nonzeros: int, way: str = "rarestream prune") -> str:
-    """Why the file of a model that can be resumed is as large as it is, and the way to a smaller one.
+    """How large a file for scoring would be, and the command that writes it.
 
-    How small is reckoned, not tried, which takes as long as saving: an index and a number a weight, and a header.
+    The size is estimated, as measuring it takes as long as saving: an index and a number per weight, and a header.
     """
     number = 8 if model.dtype == "float64" else 4
-    return f"  resumable; for scoring alone about {size(1200 + nonzeros * (4 + number))}: {way}"
+    return f"  resumable; for scoring only about {size(1200 + nonzeros * (4 + number))}: {way}"
 
 
 def duration(seconds: float) -> str:
@@ -98,22 +103,35 @@ def share(part: float, whole: float) -> str:
 
 
 def settings(learner: Learner) -> str:
-    """Those that are not what the learner's name stands for."""
+    """The settings of a learner that are not its defaults."""
     from rarestream.learners import make_learner
 
     usual = make_learner(learner.name).settings
-    told = {word: value for word, value in learner.settings.items() if value != usual[word]}
-    words = [f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}" for word, value in told.items()]
-    return " ".join(words) or "default settings"
+    changed = {word: value for word, value in learner.settings.items() if value != usual[word]}
+    return assignments(changed) or "default settings"
+
+
+def described(learner: Learner) -> str:
+    """A learner and its settings: dual-auc with l1=0.1."""
+    return f"{learner.name} with {settings(learner)}"
+
+
+def assignments(settings: Mapping[str, Any], between: str = " ") -> str:
+    """Settings as a user writes them: l1=0.1 rows=20000."""
+    return between.join(
+        f"{word}={value:g}" if isinstance(value, float) else f"{word}={value}" for word, value in settings.items()
+    )
 
 
 def quoted(words: Iterable[object]) -> str:
-    """A command to paste into a shell. Control characters in a name are spelled out, as bash and zsh read them."""
+    """A command to paste into a shell. Control characters in a name are escaped, as bash and zsh read them."""
     return " ".join(_quoted(str(word)) for word in words)
 
 
 def _quoted(word: str) -> str:
     if plain(word) == word:
+        import shlex
+
         return shlex.quote(word)
     spelled = (
         f"\\{one}" if one in "\\'" else one if plain(one) == one else "".join(f"\\x{b:02x}" for b in os.fsencode(one))
@@ -138,15 +156,9 @@ def bar_left(value: float, largest: float, cells: int) -> str:
 
 def table(rows: Sequence[Sequence[str]], heading: Sequence[str], left: Sequence[int] = ()) -> list[str]:
     """Lines of a table, heading first; columns are right-aligned but those in `left`."""
-    everything = [heading, *rows]
-    widths = [max(len(row[column]) for row in everything) for column in range(len(heading))]
-    return [
-        "  ".join(
-            cell.ljust(wide) if column in left else cell.rjust(wide)
-            for column, (cell, wide) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in everything
-    ]
+    from rarestream.study.text import align
+
+    return align([heading, *rows], left)
 
 
 def curve(
@@ -205,6 +217,25 @@ def _between(points: Sequence[tuple[float, float]], x: float) -> float | None:
 def _dot(dots: list[list[int]], column: int, line: int) -> None:
     bits = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
     dots[line // 4][column // 2] |= bits[line % 4][column % 2]
+
+
+def print_json(record: Mapping[str, Any]) -> None:
+    """Prints a JSON object on a line of standard output."""
+    import json
+
+    print(json.dumps(record, allow_nan=False))
+
+
+def warn(message: str) -> None:
+    """Prints a warning on standard error."""
+    ink = stderr()
+    ink.line(f"{ink('warning:', 'yellow', 'bold')} {message}")
+
+
+def refused(number: int, first: Sequence[str]) -> str:
+    """What a warning says of rows that were skipped, and why the first of them were."""
+    were = "was" if number == 1 else "were"
+    return f"{counted(number, 'invalid row')} {were} skipped. The first:" + "".join(f"\n  {one}" for one in first)
 
 
 def stderr() -> Ink:

@@ -9,31 +9,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TextIO
 
-import typer
-
 from rarestream.cli import look, options, outputs
+from rarestream.cli.parser import Option
 
-ModelPath = Annotated[Path, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-p", "-o", help="Write scores here, not to standard output.", metavar="FILE")
+    Path | None,
+    Option("--output", "-p", "-o", metavar="FILE", help="The file to write scores to.", default="standard output"),
 ]
 
 
 def predict(
-    model: ModelPath,
+    model: options.ModelPath,
     data: options.Data,
     output: Output = None,
     overwrite: outputs.OverwriteAny = False,
-    zero_based: options.ZeroBased = None,
-    max_bad_rows: options.MaxBadRows = 0,
-    format: options.Format = None,
-    threads: options.Threads = None,
     json: options.Json = False,
+    *,
+    reading: options.Reading,
 ) -> None:
-    """Score rows, one score a line.
+    """Score rows, one score per line.
 
-    In the order of the rows; larger means more likely positive. Rows need no labels; those they have are not looked at.
+    The scores are in the order of the rows; larger means more likely positive. Labels are not needed and are ignored.
     """
+    from rarestream.evaluate import reading_settings
     from rarestream.model import Model
     from rarestream.readers import read
 
@@ -44,10 +42,9 @@ def predict(
     whole = False
     if output is not None:
         whole = outputs.for_scores(output, [model, *outputs.files_of(data)], overwrite)
-    how = {**options.as_learned(loaded.source), **options.given(zero_based=zero_based, format=format)}
-    for word in ("positive", "classes"):
-        how.pop(word, None)
-    stream = read(data, **how, labels="optional", max_bad_rows=max_bad_rows, threads=threads)
+    learned = reading_settings(loaded.source)
+    base = {"zero_based": learned["zero_based"]} if "zero_based" in learned else {}
+    stream = read(data, **{**base, **reading.settings()}, labels="optional")
     row, beyond = 0, 0
     with _opened(output, whole) as out:
         for block in stream:
@@ -62,18 +59,17 @@ def predict(
                 out.flush()
             row += len(scores)
         out.flush()
-    ink = look.stderr()
     if beyond > loaded.n_features:
-        ink.line(
-            f"{ink('warning:', 'yellow', 'bold')} some rows have columns beyond the {look.count(loaded.n_features)} "
-            "that the model knows; they count for nothing. Check that data and model number columns alike."
+        look.warn(
+            f"some rows have columns beyond the {look.count(loaded.n_features)} that the model knows; they are "
+            "ignored. Check that data and model number columns alike."
         )
-    options.tell_refused(stream.refused, stream.refusals)
+    options.warn_of_refused(stream.refused, stream.refusals)
 
 
 @contextmanager
 def _opened(output: Path | None, whole: bool) -> Iterator[TextIO]:
-    """Standard output; a file that is there once all scores are; or a pipe and the like."""
+    """Standard output, a file that appears once all scores are written, or a pipe or device."""
     from rarestream import system
 
     if output is None:

@@ -1,25 +1,24 @@
-"""What `train` shows while it runs: a table at growing counts of rows, a live line under it, or JSON lines."""
+"""What `train` and `race` show while they run: a table, a live line under it, or JSON lines."""
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
 from typing import Any
 
 from rarestream.cli import failures, look
-from rarestream.evaluate import Run, Step
+from rarestream.evaluate import Step, TrainingRun
 from rarestream.metrics import Estimate, StreamingAuc
 
 REDRAWN = 0.2  # seconds between live lines
 HEADING = "       rows     AUC  95 % interval     since last  positive    weights  rows/s"
 
 
-class Progress:
-    """Told of every step; prints what is due. `table`, `live` and `lines` say which of the three."""
+class ProgressBar:
+    """Prints the progress of a run, step by step: a `table`, a `live` line under it, JSON `lines`."""
 
-    def __init__(self, run: Run, *, table: bool, live: bool, lines: bool) -> None:
+    def __init__(self, run: TrainingRun, *, table: bool, live: bool, lines: bool) -> None:
         self._run = run
         self._table = table
         self._live = live
@@ -43,18 +42,19 @@ class Progress:
 
     @property
     def pace(self) -> tuple[float, float]:
-        """Rows and non-zeros a second since the first rows came: a shuffle reads all of them before."""
+        """Rows and non-zeros per second since the first row was learned; a shuffle reads all rows before that."""
         elapsed = max(time.monotonic() - self._moving, 1e-6)
         return self._run.rows / elapsed, self._run.nonzeros / elapsed
 
     def start(self) -> None:
-        """Before the first rows: a shuffle reads them all first, which may take a while."""
+        """Before the first rows. A shuffle reads all of them first, which may take a while."""
         if self._live:
             self._drawn = time.monotonic()
             what = "reading and shuffling" if self._run.stream.settings["shuffle"] is not None else "reading"
             print(f"  {self._ink(what + ' ...', 'dim')}", end="", file=sys.stderr, flush=True)
 
     def step(self, step: Step) -> None:
+        """Prints what is due after some rows."""
         labels = step.block.labels
         assert labels is not None
         if self._run.stream.settings["shuffle"] is not None and self._moving == self._began:
@@ -98,14 +98,14 @@ class Progress:
         self._marked_rows = self._run.rows
 
     def close(self) -> None:
-        """A last mark for the rows since the one before, if there are any; the live line goes."""
+        """Prints a last mark, if there are rows since the one before, and clears the live line."""
         if self._run.rows > self._marked_rows and (self._table or self._lines):
             self.mark()
         self.clear()
 
     def warn(self, message: str) -> None:
         self.clear()
-        self._ink.line(f"{self._ink('warning:', 'yellow', 'bold')} {message}")
+        look.warn(message)
 
     def note(self, message: str) -> None:
         self.clear()
@@ -141,8 +141,8 @@ class Progress:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def counts(run: Run) -> dict[str, Any]:
-    """What every JSON line of `train` has."""
+def counts(run: TrainingRun) -> dict[str, Any]:
+    """The keys that every JSON line of `train` has."""
     model, auc = run.model, run.model.progress.auc
     return {
         "rows": model.rows,
@@ -157,15 +157,17 @@ def counts(run: Run) -> dict[str, Any]:
 
 
 def emit(record: dict[str, Any]) -> None:
-    """A JSON line on standard output. If nobody reads it any more, training goes on: the model is what counts."""
+    """Prints a JSON line. If its reader has gone, training continues: the model is still wanted."""
+    import json
+
     try:
         print(json.dumps(record, allow_nan=False), flush=True)
     except BrokenPipeError:
-        failures.silence()
+        failures.discard_stdout()
 
 
 def number(value: float) -> float | None:
-    """JSON knows no nan."""
+    """The value, or None for nan, which JSON cannot represent."""
     return None if math.isnan(value) else float(value)
 
 

@@ -1,4 +1,4 @@
-"""rarestream prune: a model cut to size, and what that costs."""
+"""rarestream prune: a smaller model, and the AUC that it loses."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from rarestream.cli import look, options, outputs
+from rarestream.cli.parser import Option, UsageError
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
@@ -19,55 +18,55 @@ if TYPE_CHECKING:
 
 LINES = 16  # of the table: as many sizes are shown
 
-ModelPath = Annotated[Path, typer.Argument(help="A model file, as `train` writes it.", metavar="MODEL")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The file to write; without it nothing is written.", metavar="OUT")
+    Path | None,
+    Option("--output", "-o", metavar="OUT", help="The model file to write; without it nothing is written."),
 ]
-Nonzeros = Annotated[int | None, typer.Option(help="Keep so many weights, the largest.", min=0, metavar="N")]
+Nonzeros = Annotated[
+    int | None, Option("--nonzeros", metavar="N", help="Number of weights to keep, the largest.", min=0)
+]
 Bytes = Annotated[
-    int | None, typer.Option("--bytes", help="Keep as many as a file of so many bytes can hold.", min=0, metavar="B")
+    int | None, Option("--bytes", metavar="B", help="Maximum size of the file: keep as many weights as fit.", min=0)
 ]
 AucLoss = Annotated[
-    float | None, typer.Option(help="Keep as few as lose no more AUC than that on the rows of --on.", metavar="E")
+    float | None,
+    Option("--auc-loss", metavar="E", help="Maximum loss of AUC on the rows of --on: keep as few weights as possible."),
 ]
 On = Annotated[
     list[str] | None,
-    typer.Option("--on", help="Labelled rows to measure the AUC on; repeat for more files.", metavar="DATA"),
+    Option("--on", metavar="DATA", help="Labelled rows to measure the AUC on; may be repeated."),
 ]
-ShowPath = Annotated[bool, typer.Option("--path", help="Show the AUC at many sizes, as a table and a curve.")]
+ShowPath = Annotated[bool, Option("--path", help="Show the AUC at many sizes, as a table and a curve.")]
 Plot = Annotated[
-    Path | None, typer.Option("--plot", help="Draw the AUC at many sizes: a .png or an .svg.", metavar="FILE")
+    Path | None, Option("--plot", metavar="FILE", help="Plot the AUC at many sizes, as a .png or an .svg.")
 ]
 
 
 def prune(
-    model: ModelPath,
+    model: options.ModelPath,
     output: Output = None,
+    overwrite: outputs.Overwrite = False,
     nonzeros: Nonzeros = None,
     bytes: Bytes = None,
     auc_loss: AucLoss = None,
     on: On = None,
     path: ShowPath = False,
     plot: Plot = None,
-    overwrite: outputs.Overwrite = False,
-    zero_based: options.ZeroBased = None,
-    positive: options.Positive = None,
-    max_bad_rows: options.MaxBadRows = 0,
-    format: options.Format = None,
-    threads: options.Threads = None,
     json: options.Json = False,
+    *,
+    reading: options.ReadingLabelled,
 ) -> None:
-    """Cut a model to size, with a known price in AUC.
+    """Shrink a model, with a known loss of AUC.
 
-    The largest weights stay as they are, the others become zero. What is written is made for scoring: it cannot be
-    resumed. With --on DATA, rows that were not learned, it is said what AUC is lost.
+    The largest weights are kept, the others become zero. The file written is for scoring: it cannot be resumed. With
+    --on DATA, rows that were not learned, the loss of AUC is shown.
     """
-    from rarestream.evaluate import can_draw
+    from rarestream.evaluate import can_draw, reading_settings
     from rarestream.model import Model
     from rarestream.readers import read
     from rarestream.system import write_whole
 
-    asked = options.given(nonzeros=nonzeros, bytes=bytes, auc_loss=auc_loss)
+    asked = options.drop_none(nonzeros=nonzeros, bytes=bytes, auc_loss=auc_loss)
     many = path or plot is not None  # the AUC at many sizes is wanted
     _check_words(asked, many, on, output, plot)
     loaded = Model.load(model)
@@ -76,16 +75,13 @@ def prune(
     replaced = None if output is None else outputs.for_model(output, reads, overwrite).note
     if plot is not None:
         outputs.for_file(plot, reads, overwrite, "--plot")
-    if plot is not None:
         can_draw()
     found = None
     if on:
-        chosen = options.given(zero_based=zero_based, positive=positive, format=format)
-        how = {**options.as_learned(loaded.source), **chosen}
-        stream = read(on, **how, max_bad_rows=max_bad_rows, threads=threads)
+        stream = read(on, **{**reading_settings(loaded.source), **reading.settings()})
         options.warn_if_learned(loaded, on, "and the loss is not that on new rows")
         cut, found = _measured(loaded, asked, stream, many)
-        options.tell_refused(stream.refused, stream.refusals)
+        options.warn_of_refused(stream.refused, stream.refusals)
     else:
         cut = _cut(loaded, asked)
     if plot is not None and found is not None:
@@ -95,9 +91,7 @@ def prune(
         if replaced:
             look.stderr().line(replaced)
     if json:
-        import json as notation
-
-        print(notation.dumps(_record(cut, found, path), allow_nan=False))
+        look.print_json(_record(cut, found, path))
         return
     _show(loaded, cut, bool(asked), found, model.stat().st_size)
     if path and found is not None:
@@ -110,35 +104,34 @@ def prune(
 def _check_words(
     asked: dict[str, Any], many: bool, on: list[str] | None, output: Path | None, plot: Path | None
 ) -> None:
-    three = "'--nonzeros' / '--bytes' / '--auc-loss'"
     if len(asked) > 1:
-        raise typer.BadParameter("only one of them says where to cut.", param_hint=three)
+        raise UsageError("Only one of --nonzeros, --bytes and --auc-loss may be given.")
     if not asked and (output is not None or not many):
-        raise typer.BadParameter(
-            "one of them must say where to cut; --path --on DATA shows what there is to choose from.", param_hint=three
+        raise UsageError(
+            "One of --nonzeros, --bytes and --auc-loss is needed to say how much to prune; --path --on DATA shows the "
+            "AUC at many sizes."
         )
     if not asked.get("auc_loss", 0.0) >= 0:
-        raise typer.BadParameter(f"must be >= 0, got {asked['auc_loss']}.", param_hint="'--auc-loss'")
+        raise UsageError(f"must be >= 0, got {asked['auc_loss']}.", "--auc-loss")
     if not on and (many or "auc_loss" in asked):
         word = "--auc-loss" if "auc_loss" in asked else "--path" if plot is None else "--plot"
-        raise typer.BadParameter("needs labelled rows to measure the AUC on: --on DATA.", param_hint=f"'{word}'")
+        raise UsageError("needs labelled rows to measure the AUC on: --on DATA.", word)
     if plot is not None and output is not None and os.path.realpath(plot) == os.path.realpath(output):
-        raise typer.BadParameter(f"{plain(plot)} is also what --output names.", param_hint="'--plot'")
+        raise UsageError(f"{plain(plot)} is also the file of --output.", "--plot")
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
-        raise typer.BadParameter(f"{plain(plot)}: draws a .png or an .svg.", param_hint="'--plot'")
+        raise UsageError(f"{plain(plot)}: the plot must be a .png or an .svg.", "--plot")
 
 
 def _cut(model: Model, asked: dict[str, Any]) -> Model:
-    """The model cut where --nonzeros or --bytes says, or, to be looked at, not at all."""
+    """The model pruned as --nonzeros or --bytes says; all of it if neither is given."""
     try:
         return model.prune(**asked or {"nonzeros": model.nonzeros})
     except ValueError as error:  # bytes that hold no model
-        said = str(error).removeprefix("Model.prune: bytes ")
-        raise typer.BadParameter(said, param_hint="'--bytes'") from None
+        raise UsageError(str(error).removeprefix("Model.prune: bytes "), "--bytes") from None
 
 
 def _measured(model: Model, asked: dict[str, Any], stream: Stream, many: bool) -> tuple[Model, SizePath]:
-    """The model cut to size, and AUCs among which are its own and that of the full one."""
+    """The pruned model, and the AUC at several sizes, its own and the full one among them."""
     from rarestream.evaluate import path
     from rarestream.pruning import FIRST, spread
 
@@ -177,23 +170,23 @@ def _show(model: Model, cut: Model, asked: bool, found: SizePath | None, had_byt
     ink = look.stdout()
     had, has = model.nonzeros, cut.nonzeros
     whole = has == had
-    kept = f"{look.count(has)} of {look.count(had)} stay ({look.share(has, had)})"
+    kept = f"{look.count(has)} of {look.count(had)} kept ({look.share(has, had)})"
     if whole:
-        kept = f"all {look.count(had)}" + (" stay: nothing was cut" if asked else "")
+        kept = f"all {look.count(had)}" + (" kept: nothing was pruned" if asked else "")
     size, before = len(cut.to_bytes("scoring")), len(model.to_bytes("scoring"))
     ink.line(f"{'weights':<10}{ink(kept, 'bold')}")
     ink.line(
         f"{'file':<10}{look.size(size)} for scoring" + ("" if whole else f"; with all weights {look.size(before)}")
     )
     if model.kind == "resumable":
-        ink.line(f"{'':<10}{look.size(had_bytes)} as it is, resumable")
+        ink.line(f"{'':<10}{look.size(had_bytes)} now, resumable")
     if found is not None:
         auc, full = found[has], found.full
         told, rows = ink(f"{auc:.4f}", "bold", "cyan"), f"{look.count(found.rows)} rows"
         line = f"{'AUC':<10}{told} on {rows}, {look.count(found.positives)} positive"
         ink.line(line + ("" if whole else f"; with all weights {full:.4f}: {_lost(full - auc)}"))
         if found.bound:
-            ink.line(f"{'':<10}streamed: each within {found.bound:.1g} of the exact value")
+            ink.line(f"{'':<10}streaming estimates: each within {found.bound:.1g} of the exact value")
 
 
 def _lost(loss: float) -> str:
@@ -201,7 +194,7 @@ def _lost(loss: float) -> str:
 
 
 def _show_path(found: SizePath, chosen: int | None) -> None:
-    """A table of some sizes and a curve through all; sizes grow to the right by factors."""
+    """Shows a table of some sizes and a curve through all; the axis of sizes is logarithmic."""
     ink = look.stdout()
     ink.line()
     shown = _some(found.sizes, chosen)

@@ -1,61 +1,74 @@
-"""rarestream reproduce: the paper's tables and figures, run again."""
+"""rarestream reproduce: the paper's tables and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from rarestream.cli import failures, look, options, outputs
+from rarestream.cli.parser import Option, UsageError, require_choice
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
-    from rarestream.reproduce.datasets import Source
-    from rarestream.reproduce.experiments import Plan
-    from rarestream.trials import Progress, Row
+    from rarestream.reproduce.experiments import FoundData
+    from rarestream.reproduce.output import Written
+    from rarestream.study.rows import TrialRow
+    from rarestream.study.trials import Progress
 
 NAMES = {  # of the commands, and what they say of themselves
-    "table1": "Table I: the data sets, those found beside the paper's.",
+    "table1": "Table I: the data sets, found and published.",
     "table2": "Table II: run time, sparse ratio and AUC of the AUC methods.",
-    "table3": "Table III: AUC with few positives, beside logistic methods.",
+    "table3": "Table III: AUC with few positives, with logistic methods.",
     "figure1": "Figure 1: a classifier and its ROC curve.",
     "figure2": "Figure 2: lazy and exact class means, three sets.",
     "figure3": "Figure 3: AUC against run time.",
     "figure4": "Figure 4: AUC against sparsity.",
-    "figure5": "Figure 5: AUC against rows, 0.1 positives a negative.",
-    "figure6": "Figure 6: AUC against sparsity, 0.1 positives a negative.",
+    "figure5": "Figure 5: AUC against rows, positive:negative ratio 0.1.",
+    "figure6": "Figure 6: AUC against sparsity, positive:negative ratio 0.1.",
     "figure7": "Figure 7: avazu, or a generated stream in place of it.",
     "figure8": "Figure 8: AUC against rows.",
     "figure9": "Figure 9: lazy and exact class means, three more sets.",
-    "figure10": "Figure 10: AUC against rows, 0.05 positives a negative.",
-    "figure11": "Figure 11: AUC against sparsity, 0.05 positives a negative.",
+    "figure10": "Figure 10: AUC against rows, positive:negative ratio 0.05.",
+    "figure11": "Figure 11: AUC against sparsity, positive:negative ratio 0.05.",
     "lazy": "Figures 2 and 9 together.",
     "avazu": "Figure 7 under another name.",
     "all": "Every table and figure, and a report.",
 }
-STREAM, QUICK_STREAM = 2_000_000, 200_000  # rows in place of avazu's
 
 DataDir = Annotated[
-    Path, typer.Option(help="The folder with farm-ads.svm, imdb.svm and so on, compressed or not.", metavar="DIR")
+    Path,
+    Option("--data-dir", metavar="DIR", help="The folder with farm-ads.svm, imdb.svm and so on, compressed or not."),
 ]
-Out = Annotated[Path, typer.Option(help="The folder for results.jsonl, tables and figures.", metavar="FOLDER")]
-Quick = Annotated[bool, typer.Option("--quick", help="Two trials and thin grids: minutes in place of hours.")]
+Out = Annotated[
+    Path, Option("--out", metavar="FOLDER", help="The folder for results.jsonl, tables and figures; rerun to resume.")
+]
+Quick = Annotated[bool, Option("--quick", help="Two trials and coarse grids: minutes instead of hours.")]
 AsPublished = Annotated[
-    bool, typer.Option("--as-published", help="The arithmetic of the authors' code, slips included, not our learners.")
+    bool, Option("--as-published", help="Use the arithmetic of the authors' code, with its bugs, not our learners.")
 ]
-DataSets = Annotated[str | None, typer.Option(help="Only these data sets: farm-ads,imdb", metavar="A,B")]
-Methods = Annotated[str | None, typer.Option(help="Only these methods: ftrl_auc,race", metavar="A,B")]
-Trials = Annotated[int | None, typer.Option(help="How many of the ten trials.", min=1, max=10, metavar="N")]
-Jobs = Annotated[int | None, typer.Option(help="Processes; else one to a core.", min=1, metavar="N")]
+DataSets = Annotated[
+    str | None, Option("--datasets", metavar="A,B", help="Only these data sets, comma-separated: farm-ads,imdb")
+]
+Methods = Annotated[
+    str | None, Option("--methods", metavar="A,B", help="Only these methods, comma-separated: ftrl_auc,race")
+]
+Trials = Annotated[int | None, Option("--trials", metavar="N", help="Number of trials.", min=1, max=10, default="10")]
+Jobs = Annotated[int | None, Option("--jobs", metavar="N", help="Number of processes.", min=1, default="one per core")]
 StreamRows = Annotated[
-    int | None, typer.Option("--rows", help="Rows of the stream in place of avazu.", min=1000, metavar="N")
+    int | None,
+    Option(
+        "--rows",
+        metavar="N",
+        help="Number of rows of the synthetic stream that replaces avazu.",
+        min=1000,
+        default="2,000,000; with --quick 200,000",
+    ),
 ]
 
 
 def command(name: str) -> Callable[..., None]:
-    """The command that runs an experiment."""
+    """Return the command that runs an experiment."""
 
     def run(
         data_dir: DataDir = Path("data"),
@@ -69,36 +82,50 @@ def command(name: str) -> Callable[..., None]:
         rows: StreamRows = None,
         json: options.Json = False,
     ) -> None:
-        from rarestream.reproduce.experiments import ALL, Plan
-        from rarestream.reproduce.methods import CORRECTED, METHODS, PUBLISHED
-        from rarestream.reproduce.output import written
+        from rarestream.reproduce.experiments import ALL, Plan, find_data, run_experiments
+        from rarestream.reproduce.methods import METHODS
+        from rarestream.reproduce.output import file_names, write
 
         plan = Plan(
-            PUBLISHED if as_published else CORRECTED,
+            _mode(as_published),
             quick,
             trials,
             _listed("--datasets", datasets, _sets()),
             _listed("--methods", methods, METHODS),
+            stream=rows,
         )
-        stream = rows or (QUICK_STREAM if quick else STREAM)
         names = ALL if name == "all" else [name]
-        sources, missing = _sources(names, plan, data_dir, stream)
-        outputs.for_folder(out, written(names, story=name == "all"))
-        every, asked = _carried_out(names, plan, sources, out, jobs)
-        _show_all(names, sources, missing, out, asked, every if name == "all" else [], json)
+        data = find_data(names, plan, data_dir)
+        _tell_missing(data)
+        outputs.for_folder(out, file_names(names, report=name == "all"))
+        progress = _Progress()
+        try:
+            finished = run_experiments(names, plan, data, out, processes=jobs, report=progress)
+        except KeyboardInterrupt:
+            _interrupted(out)
+        progress.end()
+        written = write(names, data, finished, out, report=name == "all")
+        _tell_warnings(written)
+        if json:
+            _print_rows(finished.asked)
+        else:
+            _print_tables(written)
 
     run.__name__ = name
     run.__doc__ = f"""{NAMES[name]}
 
-    Trials that are done stay in FOLDER/results.jsonl: after a kill, the same command goes on where it was. Each table
-    and figure is written there too.
+    Finished trials are kept in FOLDER/results.jsonl: rerun to resume. Each table and figure is written there too.
     """
     return run
 
 
 Story = Annotated[
     Path | None,
-    typer.Option(help="Write the Markdown here too, its pictures into a folder of the same name.", metavar="FILE"),
+    Option(
+        "--story",
+        metavar="FILE",
+        help="Also write the Markdown report here, and its figures to a folder of the same name.",
+    ),
 ]
 
 
@@ -109,174 +136,106 @@ def report(
     story: Story = None,
     overwrite: outputs.OverwriteAny = False,
 ) -> None:
-    """Tables, figures and report of the trials that are done; nothing is run.
+    """Write tables, figures and report of the finished trials; nothing is run.
 
-    Of a run that is not at its end, or of several that went into the same FOLDER.
+    The trials may be of an unfinished run, or of several runs with the same FOLDER.
     """
-    from rarestream.reproduce.datasets import streamed
-    from rarestream.reproduce.experiments import ALL, Plan
-    from rarestream.reproduce.methods import CORRECTED, PUBLISHED
-    from rarestream.trials import read_rows
+    from rarestream.reproduce import experiments, output
 
     if story is not None and story.suffix != ".md":
-        raise typer.BadParameter(f"{plain(story)}: name a file that ends with .md.", param_hint="'--story'")
-    path = out / "results.jsonl"
-    if not path.exists():
-        failures.say(
-            f"{plain(path)}: there are no trials. Run some first: "
+        raise UsageError(f"{plain(story)}: name a file that ends with .md.", "--story")
+    rows = experiments.finished_trials(out)
+    if not rows:
+        failures.exit_with(
+            f"{plain(out / 'results.jsonl')}: there are no trials. Run some first: "
             + look.quoted(["rarestream", "reproduce", "table2", "--out", out]),
             failures.FAILED,
         )
     if story is not None:
         story.parent.mkdir(parents=True, exist_ok=True)
         outputs.for_file(story, [], overwrite, "--story")
-    plan = Plan(PUBLISHED if as_published else CORRECTED, quick=False)
-    every = read_rows(path)
-    stream = next((long for row in reversed(every) if (long := streamed(row["source"]))), 0)
-    sources, missing = _sources(ALL, plan, data_dir, stream)
-    rows = [row for row in _current(every, sources) if row["mode"] == plan.mode]
-    _show_all(ALL, sources, missing, out, rows, _current(every, sources), json=False, story=story)
+    plan = experiments.Plan(_mode(as_published), quick=False, stream=experiments.stream_of(rows))
+    data = experiments.find_data(experiments.ALL, plan, data_dir)
+    _tell_missing(data)
+    finished = experiments.finished_experiments(plan, data, rows)
+    written = output.write(experiments.ALL, data, finished, out, report=True, story=story)
+    _tell_warnings(written)
+    _print_tables(written)
 
 
-def _carried_out(
-    names: Sequence[str], plan: Plan, sources: dict[str, Source], out: Path, jobs: int | None
-) -> tuple[list[Row], list[Row]]:
-    """All rows of the sources, of either arithmetic, and those of the experiments."""
-    from rarestream.reproduce.experiments import carry_out, units_of
-    from rarestream.trials import Store
+def _mode(as_published: bool) -> str:
+    from rarestream.study.rows import CORRECTED, PUBLISHED
 
-    units = units_of(names, plan, sources)
-    progress = _Progress()
-    if units:
-        progress.begin()
-    with Store(out / "results.jsonl") as store:
-        try:
-            rows = carry_out(units, sources, store, processes=jobs, report=progress if units else None)
-        except KeyboardInterrupt:
-            done = f"{look.count(len(store.rows))} trials are in {store.path}"
-            failures.say(f"interrupted; {done}. Run it again to go on.", failures.INTERRUPTED)
-        every = _current(store.rows, sources)
-    progress.end()
-    return every, rows
+    return PUBLISHED if as_published else CORRECTED
 
 
-def _current(rows: Sequence[Row], sources: dict[str, Source]) -> list[Row]:
-    """Those of the data as it is now."""
-    marks = {name: source.mark for name, source in sources.items()}
-    return [row for row in rows if marks.get(row["dataset"]) == row["source"]]
+def _tell_missing(data: FoundData) -> None:
+    """Say which data sets are missing, and where they are looked for."""
+    from rarestream.reproduce.datasets import places
 
-
-def _show_all(
-    names: Sequence[str],
-    sources: dict[str, Source],
-    missing: Sequence[str],
-    out: Path,
-    rows: list[Row],
-    every: list[Row],
-    json: bool,
-    story: Path | None = None,
-) -> None:
-    """Tables and figures of some rows; a report of others, if there are any."""
-    from rarestream.reproduce import output
-    from rarestream.reproduce.results import MISSING
-
-    absent: list[Row] = [{"kind": MISSING, "dataset": name} for name in missing]
-    shown, told = rows + absent, every + absent
-    shapes = _shapes(sources) if "table1" in names else {}
-    tables = output.tables_of(names, shown, shapes)
-    written = output.write_tables(out, tables)
-    pictures = _unless_missing(lambda: output.write_figures(out, names, shown))
-    written += pictures
-    if every:
-        written += output.write_story(out / "report.md", told, shapes, pictures)
-        written += _unless_missing(lambda: output.write_page(out, told, shapes))
-    if story is not None:
-        beside = story.with_suffix("")
-        beside.mkdir(parents=True, exist_ok=True)
-        small = _unless_missing(lambda: output.write_figures(beside, names, shown, ["png"], dpi=100))
-        written += small + output.write_story(story, told, shapes, small)
-    if json:
-        import json as notation
-
-        for row in rows:
-            print(notation.dumps(row, allow_nan=False))
-        return
-    _show(tables, written)
-
-
-def _unless_missing(step: Callable[[], list[Path]]) -> list[Path]:
-    """What a step wrote; nothing, and a warning, without the package that it needs."""
-    from rarestream.errors import MissingExtraError
-
-    try:
-        return step()
-    except MissingExtraError as error:
-        look.stderr().line(f"{look.stderr()('warning:', 'yellow', 'bold')} {error}")
-        return []
-
-
-def _sources(names: Sequence[str], plan: Plan, folder: Path, stream: int) -> tuple[dict[str, Source], list[str]]:
-    """Where the data sets of the experiments are, and which are missing: that is said. In place of avazu comes a stream
-    of so many rows, if any."""
-    from rarestream.reproduce import datasets
-    from rarestream.reproduce.experiments import EXPERIMENTS
-
-    wanted = plan.wanted(list(dict.fromkeys(name for one in names for name in EXPERIMENTS[one].names)))
-    found = datasets.sources(folder, wanted)
     ink = look.stderr()
-    if stream and datasets.AVAZU in wanted and datasets.AVAZU not in found:
-        found[datasets.AVAZU] = datasets.stream(stream)
-        ink.line(f"avazu is not in {folder}; in place of it: a generated stream of {look.count(stream)} rows.")
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        ink.line(f"{ink('Missing data', 'yellow', 'bold')}, left out. They would be found as")
-        for line in datasets.places(folder, missing):
+    if data.stream:
+        ink.line(f"avazu is not in {data.folder}; it is replaced by a generated stream of {data.stream:,} rows.")
+    if data.missing:
+        ink.line(f"{ink('Missing data', 'yellow', 'bold')}, left out. These files are looked for:")
+        for line in places(data.folder, data.missing):
             ink.line(f"  {line}")
-    if wanted and not found:
-        failures.say(
-            f"{folder}: has none of the data sets. Name the folder that has them: --data-dir DIR", failures.FAILED
-        )
-    return found, missing
 
 
-def _shapes(sources: dict[str, Source]) -> dict[str, dict[str, Any]]:
-    from rarestream.reproduce import datasets
+def _interrupted(out: Path) -> NoReturn:
+    from rarestream.reproduce.experiments import finished_trials
 
-    return {name: datasets.load(source).shape for name, source in sources.items()}
+    count = look.count(len(finished_trials(out)))
+    failures.exit_with(
+        f"interrupted; {count} trials are in {plain(out / 'results.jsonl')}. Rerun the same command to resume.",
+        failures.INTERRUPTED,
+    )
 
 
-def _show(tables: dict[str, Any], written: Sequence[Path]) -> None:
-    from rarestream.reproduce import tables as forms
+def _tell_warnings(written: Written) -> None:
+    ink = look.stderr()
+    for warning in written.warnings:
+        ink.line(f"{ink('warning:', 'yellow', 'bold')} {warning}")
+
+
+def _print_rows(rows: Sequence[TrialRow]) -> None:
+    import json
+
+    for row in rows:
+        print(json.dumps(row, allow_nan=False))
+
+
+def _print_tables(written: Written) -> None:
+    from rarestream.study.tables import terminal
 
     ink = look.stdout()
-    for table in tables.values():
-        ink.line(forms.terminal(table))
+    for table in written.tables:
+        ink.line(terminal(table))
         ink.line()
-    if written:
-        ink.line(f"Written: {', '.join(str(path) for path in written)}")
+    if written.paths:
+        ink.line(f"Written: {', '.join(str(path) for path in written.paths)}")
 
 
 class _Progress:
-    """Told of every trial: an estimate before the first, then a line that is drawn anew, or one a trial in a log."""
+    """Shows how many trials are finished: a line that is redrawn in a terminal, one line per trial in a log."""
 
     def __init__(self) -> None:
         self._ink = look.stderr()
         self._live = False
 
-    def begin(self) -> None:
-        self._say("reading the data, and timing each method on a few rows ...")
-
     def __call__(self, now: Progress) -> None:
         left = "" if not now.left else f", about {look.duration(now.left)} left"
         if now.row is None:
-            if now.done < now.total:
+            if now.left is None and now.done < now.total:
+                self._say("reading the data, and timing each method on a few rows ...")
+            elif now.done < now.total:
                 self._say(f"{look.count(now.done)} of {look.count(now.total)} trials done{left}")
             return
-        row: Row = now.row
-        share = "" if row["ratio"] is None else f" {row['ratio']:g}"
+        row = now.row
+        ratio = "" if row["ratio"] is None else f" {row['ratio']:g}"
         came = row["error"] or f"AUC {row['points'][row['chosen']]['test_auc']:.4f}"
         self._say(
-            f"{look.count(now.done)} of {look.count(now.total)}: {row['dataset']}{share} {row['method']} "
+            f"{look.count(now.done)} of {look.count(now.total)}: {row['dataset']}{ratio} {row['method']} "
             f"trial {row['trial']}: {came}{left}"
         )
 
@@ -299,10 +258,10 @@ def _sets() -> list[str]:
 
 
 def _listed(option: str, text: str | None, known: Any) -> list[str] | None:
-    """The words of A,B, each of which is known."""
+    """Split A,B into words, each of which must be known."""
     if text is None:
         return None
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
-        options.among(option, word, known, {"--datasets": "data set", "--methods": "method"}[option])
+        require_choice(option, word, known, {"--datasets": "data set", "--methods": "method"}[option])
     return words

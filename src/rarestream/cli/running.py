@@ -1,34 +1,46 @@
-"""What commands that learn share: where the model goes, when to tell, and how a run ends."""
+"""What the commands that learn share: the output file, progress while they run, and signals that end them."""
 
 from __future__ import annotations
 
 import itertools
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from rarestream.cli import look, options, outputs
+from rarestream.cli.parser import Option, UsageError
 
 if TYPE_CHECKING:
-    from rarestream.cli.progress import Progress
-    from rarestream.evaluate import Run
+    from rarestream.cli.progress import ProgressBar
+    from rarestream.evaluate import TrainingRun
+
+Pace = Annotated[
+    str | None,
+    Option(
+        "--progress",
+        "-P",
+        metavar="N",
+        help="Print a table line every N rows, or at each factor of N if it has a decimal point.",
+        default="2.0 in a terminal",
+    ),
+]
 
 
 def target(output: Path | None, resume: Path | None, data: list[str], overwrite: bool) -> outputs.ModelOutput:
-    """Where the model goes. Checked now, not after an hour of training."""
+    """The model file to write, checked before any row is learned."""
     path = output or resume
     if path is None:
-        raise typer.BadParameter("where to save the model is missing: -o MODEL.", param_hint="'--output' / '-o'")
+        raise UsageError("Missing option '--output': name the model file to write with -o MODEL.")
     options.check_paths(data)
     return outputs.for_model(path, outputs.files_of(data), overwrite, resume)
 
 
 def marks(pace: str | None) -> Iterator[int]:
+    """The numbers of rows after which --progress prints a line."""
     from rarestream.evaluate import doubling
 
     if pace is None:
@@ -40,20 +52,29 @@ def marks(pace: str | None) -> Iterator[int]:
             return doubling(factor=float(pace))
     except ValueError:
         pass
-    raise typer.BadParameter(
-        f"{pace!r} is neither a number of rows, such as 10000, nor a factor above 1, such as 2.0.",
-        param_hint="'--progress' / '-P'",
+    raise UsageError(
+        f"{pace!r} is neither a number of rows, such as 10000, nor a factor above 1, such as 2.0.", "--progress"
     )
 
 
-def learn(run: Run, show: Progress, save: Callable[[], None], save_every: int | None) -> None:
+def progress_bar(run: TrainingRun, pace: str | None, json: bool, quiet: bool) -> ProgressBar:
+    """What the run shows: a table and a live line in a terminal, a table if --progress is given, JSON lines."""
+    from rarestream.cli.progress import ProgressBar
+
+    terminal = sys.stderr.isatty()
+    table = not quiet and not json and (terminal or pace is not None)
+    return ProgressBar(run, table=table, live=not quiet and terminal, lines=json)
+
+
+def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_every: int | None) -> None:
+    """Learns all rows of the run, and saves every `save_every` of them."""
     from rarestream.errors import DataError, SortedRowsWarning
 
     saved = 0
     try:
         show.start()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SortedRowsWarning)  # `show` says it in its own way
+            warnings.simplefilter("ignore", SortedRowsWarning)  # `show` prints it
             for step in run:
                 show.step(step)
                 if save_every and run.rows - saved >= save_every:
@@ -62,21 +83,21 @@ def learn(run: Run, show: Progress, save: Callable[[], None], save_every: int | 
         show.close()
     except DataError as error:
         show.clear()
-        kept = f"The model file has the first {look.count(saved)} rows" if saved else "Nothing was saved"
-        skip = " To skip and count rows that break a rule: --max-bad-rows N." if run.stream.refused == 1 else ""
+        kept = f"The model file has the first {look.counted(saved, 'row')}" if saved else "Nothing was saved"
+        skip = " To skip invalid rows: --max-bad-rows N." if run.stream.refused == 1 else ""
         raise DataError(f"{error}\n{kept}.{skip}") from error
     except BaseException:
         show.clear()
         raise
 
 
-def warn(run: Run, show: Progress) -> None:
+def warn(run: TrainingRun, show: ProgressBar) -> None:
+    """Warns of rows that were skipped, of a last line that was left out, and of a single class."""
     if run.refused:
-        listed = "".join(f"\n  {one}" for one in run.refusals)
-        show.warn(f"{look.count(run.refused)} rows broke a rule and were skipped. The first:{listed}")
+        show.warn(look.refused(run.refused, run.refusals))
     if run.stream.unfinished is not None:
         show.warn(
-            f"{run.stream.unfinished}: the last line has no line end, so it may still be being written; it was "
+            f"{run.stream.unfinished}: the last line has no line end, so it may still be incomplete; it was "
             "left out. If the file is complete, pass --finished."
         )
     model = run.model
@@ -89,8 +110,8 @@ def warn(run: Run, show: Progress) -> None:
 
 
 @contextmanager
-def stopped_by_signals(run: Run) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the run, which is then saved as any other."""
+def stopped_by_signals(run: TrainingRun) -> Iterator[None]:
+    """Within it, Ctrl-C and SIGTERM end the run, which is then saved like any other."""
     before = {number: signal.signal(number, lambda *_: run.interrupt()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -2,98 +2,125 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from rarestream.cli import failures, look, options, outputs, running
+from rarestream.cli.parser import Option, UsageError
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
-    from rarestream.cli.progress import Progress
-    from rarestream.evaluate import Place, Run
+    from rarestream.cli.progress import ProgressBar
+    from rarestream.evaluate import Place, TrainingRun
     from rarestream.model import Model
 
 DEFAULT_LEARNER, DEFAULT_WITH_BUDGET = "auto", "dual-logistic"
 
+
+def _learners() -> Sequence[str]:
+    from rarestream.learners import learner_names
+
+    return list(learner_names())
+
+
+def _dtypes() -> Sequence[str]:
+    from rarestream.model import DTYPES
+
+    return DTYPES
+
+
+class Reading(options.ReadingToLearn):
+    max_bad_rows: Annotated[
+        int | None,
+        Option(
+            "--max-bad-rows",
+            metavar="N",
+            help="Maximum number of invalid rows to skip.",
+            min=0,
+            default="0; with --resume, as before",
+        ),
+    ] = None
+
+
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", "-f", help="The model file to write; by default that of --resume.", metavar="MODEL"),
+    Option("--output", "-o", "-f", metavar="MODEL", help="The model file to write.", default="that of --resume"),
 ]
 LearnerName = Annotated[
-    str | None, typer.Option("--learner", "-l", help=f"What learns; {DEFAULT_LEARNER} unless told.", metavar="NAME")
+    str | None,
+    Option(
+        "--learner",
+        "-l",
+        metavar="NAME",
+        help="The learning algorithm.",
+        choices=_learners,
+        default=DEFAULT_LEARNER,
+    ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting of the learner, as l1=0.1; repeat.", metavar="NAME=VALUE")
+    list[str] | None,
+    Option("--set", metavar="NAME=VALUE", help="A setting of the learner, such as l1=0.1; may be repeated."),
 ]
 Budget = Annotated[
     int | None,
-    typer.Option(
-        help=f"Weights that may be other than zero, at any time; the learner is {DEFAULT_WITH_BUDGET} unless told.",
-        min=1,
+    Option(
+        "--budget",
         metavar="N",
+        help=f"Maximum number of non-zero weights at any time; the default learner is then {DEFAULT_WITH_BUDGET}.",
+        min=1,
     ),
 ]
-Scale = Annotated[
-    str | None, typer.Option(help="How rows are scaled: unit (the default), max or none.", metavar="NAME")
+Dtype = Annotated[
+    str | None,
+    Option(
+        "--dtype",
+        metavar="NAME",
+        help="Precision of the model state: float32 or float64.",
+        choices=_dtypes,
+        default="float32",
+    ),
 ]
-Dtype = Annotated[str | None, typer.Option(help="Of the state: float32 (the default) or float64.", metavar="NAME")]
-Shuffle = Annotated[int | None, typer.Option(help="Learn rows in an order drawn with this seed.", metavar="SEED")]
 Resume = Annotated[
     Path | None,
-    typer.Option("--resume", "-i", help="Go on with this model; on the same DATA, where it stopped.", metavar="MODEL"),
-]
-Passes = Annotated[int | None, typer.Option(help="Passes over DATA, in all.", min=1, metavar="N")]
-MaxBadRows = Annotated[
-    int | None,
-    typer.Option(
-        help="Rows that break a rule to skip and count before giving up; 0, or as before with --resume.",
-        min=0,
-        metavar="N",
-        show_default=False,
+    Option(
+        "--resume", "-i", metavar="MODEL", help="Continue with this model; on the same DATA, from where it stopped."
     ),
 ]
-MaxRows = Annotated[int | None, typer.Option(help="Stop after so many rows.", min=1, metavar="N")]
-ScoringOnly = Annotated[bool, typer.Option("--scoring-only", help="Save weights only: small, cannot be resumed.")]
-Settle = Annotated[
-    bool, typer.Option("--settle", help="End a race of settings: keep those in the lead, in a smaller file.")
+Passes = Annotated[
+    int | None, Option("--passes", metavar="N", help="Total number of passes over DATA.", min=1, default="1")
 ]
-SaveEvery = Annotated[int | None, typer.Option(help="Save every so many rows too.", min=1, metavar="ROWS")]
-Pace = Annotated[
-    str | None,
-    typer.Option("--progress", "-P", help="Table lines every N rows, or at a factor such as 2.0.", metavar="N"),
+ScoringOnly = Annotated[bool, Option("--scoring-only", help="Save weights only: a small file that cannot be resumed.")]
+Settle = Annotated[
+    bool, Option("--settle", help="End the race of auto: keep only the leading settings, in a smaller file.")
+]
+SaveEvery = Annotated[
+    int | None, Option("--save-every", metavar="ROWS", help="Also save each time so many rows were learned.", min=1)
 ]
 
 
 def train(
     data: options.Data,
     output: Output = None,
+    overwrite: outputs.Overwrite = False,
     learner: LearnerName = None,
     set: Settings = None,
     budget: Budget = None,
-    scale: Scale = None,
+    scale: options.Scale = None,
     dtype: Dtype = None,
-    shuffle: Shuffle = None,
     resume: Resume = None,
     passes: Passes = None,
-    max_rows: MaxRows = None,
-    zero_based: options.ZeroBased = None,
-    positive: options.Positive = None,
-    max_bad_rows: MaxBadRows = None,
-    finished: options.Finished = False,
-    format: options.Format = None,
-    threads: options.Threads = None,
+    max_rows: options.MaxRows = None,
     scoring_only: ScoringOnly = False,
     settle: Settle = False,
     save_every: SaveEvery = None,
-    overwrite: outputs.Overwrite = False,
-    progress: Pace = None,
+    progress: running.Pace = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
+    *,
+    reading: Reading,
 ) -> None:
-    """Learn a stream of labelled rows, and save the model.
+    """Learn a stream of labelled rows and save the model.
 
     Every row is scored before it is learned, so the AUC shown is that of rows the model had not seen.
     Ctrl-C saves what was learned.
@@ -103,28 +130,16 @@ def train(
     model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
     target, replaced = running.target(output, resume, data, overwrite)
 
-    from rarestream.cli.progress import Progress, counts, emit
-    from rarestream.evaluate import Place, Run, place_in
+    from rarestream.evaluate import Place, TrainingRun, place_in
     from rarestream.readers import read
     from rarestream.readers.sources import expand
 
     place = place_in(model.source, expand(data)) if resume else Place()
-    chosen = options.given(zero_based=zero_based, positive=positive, format=format, shuffle=shuffle)
-    how = _how(place, model, chosen)
-    how |= options.given(max_bad_rows=max_bad_rows)
-    how["finished"] = _finished(place, finished)
+    stream = read(data, **_read_settings(place, model, reading))
+    options.check_passes(passes or place.passes, stream.size)
     before = model.source
-    stream = read(data, **how, threads=threads)
-    if (passes or place.passes) > 1 and stream.size is None:
-        raise typer.BadParameter("a pipe can be read once only; save it to a file first.", param_hint="'--passes'")
-    run = Run(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
-    terminal = sys.stderr.isatty()
-    show = Progress(
-        run,
-        table=not quiet and (terminal or progress is not None) and not json,
-        live=not quiet and terminal,
-        lines=json,
-    )
+    run = TrainingRun(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
+    show = running.progress_bar(run, progress, json, quiet)
     if place.known and not quiet:
         show.note(_where(place))
     kind, saved = "scoring" if scoring_only else "resumable", False
@@ -139,12 +154,14 @@ def train(
     with running.stopped_by_signals(run):
         running.learn(run, show, save, save_every)
         if settle:
-            model.settle()
+            model.finish_race()
         news = settle or target != resume or model.source != before
         if run.rows or (resume and news and not run.interrupted):
             save()
     running.warn(run, show)
     if json:
+        from rarestream.cli.progress import counts, emit
+
         emit(
             {
                 "event": "done",
@@ -156,116 +173,126 @@ def train(
                 "model": str(target),
             }
         )
-    again = look.quoted(["rarestream", "train", *data, "--resume", target])
     if not quiet:
         _summary(run, model, show, target, scoring_only)
         if run.rows == max_rows and not run.place.complete and not run.interrupted and not scoring_only:
-            show.note(f"Stopped by --max-rows. Go on with: {again}")
+            show.note(f"Stopped by --max-rows. {_to_continue(data, target)}")
     if run.interrupted:
         if not run.rows:
-            failures.say("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
-        way_on = "A scoring-only model cannot go on." if scoring_only else f"Go on with: {again}"
-        failures.say(f"interrupted; what was learned is in {plain(target)}. {way_on}", failures.INTERRUPTED)
+            failures.exit_with("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
+        way_on = "A scoring-only model cannot be resumed." if scoring_only else _to_continue(data, target)
+        failures.exit_with(f"interrupted; what was learned is in {plain(target)}. {way_on}", failures.INTERRUPTED)
+
+
+def _to_continue(data: list[str], target: Path) -> str:
+    return "To continue: " + look.quoted(["rarestream", "train", *data, "--resume", target])
 
 
 def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
-    from rarestream.model import DTYPES, SCALES, Model
+    from rarestream.model import Model
 
     budget = any(text.startswith("budget=") for text in settings)
     made = _learner(name or (DEFAULT_WITH_BUDGET if budget else DEFAULT_LEARNER), settings)
-    options.among("--scale", scale, SCALES)
-    options.among("--dtype", dtype, DTYPES)
     return Model(made, scale=scale or "unit", dtype=dtype or "float32")
 
 
 def _resumed(path: Path, name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
-    """The model of a file. Its settings are part of it: what a user says again must agree."""
+    """The model of a file. Its settings are part of it: those given again must agree."""
     from rarestream.model import Model
 
     model = Model.load(path)
     if model.kind == "scoring":
-        failures.say(
+        failures.exit_with(
             f"{plain(path)}: was made for scoring only, by --scoring-only or prune, and cannot be resumed.",
             failures.FAILED,
         )
-    told: dict[str, tuple[Any, Any]] = {}
+    given: dict[str, tuple[Any, Any]] = {}  # by option: the value given, the model's
     if name is not None:
         named = model.learner.name if model.chosen_by is None else model.chosen_by.name
-        told["--learner"] = (_learner(name, []).name, name if name in (named, model.learner.name) else named)
+        given["--learner"] = (_learner(name, []).name, name if name in (named, model.learner.name) else named)
     for text in settings:
-        word, _ = options.setting(model.learner.name, text)
+        word, _ = options.parse_setting(model.learner.name, text)
         mine = _learner(model.learner.name, [text]).settings[word]
-        told[f"--set {word}"] = (mine, model.learner.settings[word])
-    told["--scale"] = (scale or model.scale, model.scale)
-    told["--dtype"] = (dtype or model.dtype, model.dtype)
-    for option, (said, kept) in told.items():
-        if said != kept:
-            raise typer.BadParameter(
-                f"{plain(path)} has {kept}, not {said}. Settings live in the model: leave {option} away when resuming, "
-                "or train a new model.",
-                param_hint=f"'{option}'",
+        given[f"--set {word}"] = (mine, model.learner.settings[word])
+    given["--scale"] = (scale or model.scale, model.scale)
+    given["--dtype"] = (dtype or model.dtype, model.dtype)
+    for option, (value, kept) in given.items():
+        if value != kept:
+            raise UsageError(
+                f"{plain(path)} has {kept}, not {value}. The settings are part of the model: drop {option}, or train "
+                "a new model.",
+                option,
             )
     return model
 
 
 def _learner(name: str, settings: list[str]) -> Any:
-    from rarestream.learners import learner_names, make_learner
+    from rarestream.learners import make_learner
 
-    options.among("--learner", name, learner_names())
     try:
-        return make_learner(name, **dict(options.setting(name, text) for text in settings))
+        return make_learner(name, **dict(options.parse_setting(name, text) for text in settings))
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="'--set'") from None
+        raise UsageError(str(error), "--set") from None
 
 
-def _how(place: Place, model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
-    """How to read: as the model remembers for data it knows; else as told, with its base and positive label."""
+def _read_settings(place: Place, model: Model, reading: Reading) -> dict[str, Any]:
+    """The arguments of `read`: as the model remembers for data it knows, else as given, with its base and labels."""
+    given = reading.settings()
+    aside = {word: given.pop(word) for word in ("max_bad_rows", "threads") if word in given}
+    finished = _finished(place, given.pop("finished"))
+    found = dict(place.settings) if place.known else _unknown_data(model, given)
     if place.known:
-        for word, value in chosen.items():
+        for word, value in given.items():
             kept = place.settings.get(word)
             if value != kept:
                 option = "--" + word.replace("_", "-")
-                raise typer.BadParameter(
-                    f"the model learned these data with {word}={kept}, not {value}, and goes on in that way. "
-                    f"Leave {option} away.",
-                    param_hint=f"'{option}'",
+                raise UsageError(
+                    f"the model learned these data with {word}={kept}, not {value}, and continues the same way. "
+                    f"Drop {option}.",
+                    option,
                 )
-        return dict(place.settings)
-    learned = options.as_learned(model.source)
+    return found | aside | {"finished": finished}
+
+
+def _unknown_data(model: Model, given: dict[str, Any]) -> dict[str, Any]:
+    """How to read data that the model has not seen. What it learned as positive stays positive."""
+    from rarestream.evaluate import reading_settings
+
+    learned = reading_settings(model.source)
     classes = learned.get("classes")
     positive = learned.get("positive", None if classes is None else classes[1])
-    if positive is not None and chosen.get("positive", positive) != positive:
-        raise typer.BadParameter(
-            f"the model has learned {positive:g} as the positive label, not {chosen['positive']:g}. Leave --positive "
-            f"away, and change the labels of these data so that {positive:g} is positive, or train a new model.",
-            param_hint="'--positive'",
+    if positive is not None and given.get("positive", positive) != positive:
+        raise UsageError(
+            f"the model has learned {positive:g} as the positive label, not {given['positive']:g}. Drop --positive, "
+            f"and change the labels of these data so that {positive:g} is positive, or train a new model.",
+            "--positive",
         )
-    return {**learned, **chosen}
+    return {**learned, **given}
 
 
-def _finished(place: Place, told: bool) -> bool:
-    """Whether a last line without line end is a row. A shuffled order holds only with the rows it was drawn for."""
+def _finished(place: Place, given: bool) -> bool:
+    """Whether a last line without line end is a row. A shuffled order is only valid for the rows it was drawn for."""
     if not place.known or place.settings.get("shuffle") is None:
-        return told
+        return given
     kept = bool(place.settings["finished"])
-    if told and not kept:
-        raise typer.BadParameter(
+    if given and not kept:
+        raise UsageError(
             "these data were learned in shuffled order, without their last line, which had no line end. "
             "Put that line in a file of its own and train on that.",
-            param_hint="'--finished'",
+            "--finished",
         )
     return kept
 
 
 def _where(place: Place) -> str:
     if place.resized:
-        return f"The data have changed in size: going on after row {look.count(place.rows)} of pass {place.number}."
+        return f"The data have changed in size: continuing after row {look.count(place.rows)} of pass {place.number}."
     if place.complete:
-        return f"The model has learned these data {'once' if place.number == 1 else f'{place.number} times'} already."
-    return f"Going on after row {look.count(place.rows)} of pass {place.number}."
+        return f"The model has already learned these data {'once' if place.number == 1 else f'{place.number} times'}."
+    return f"Continuing after row {look.count(place.rows)} of pass {place.number}."
 
 
-def _summary(run: Run, model: Model, show: Progress, target: Path, scoring_only: bool) -> None:
+def _summary(run: TrainingRun, model: Model, show: ProgressBar, target: Path, scoring_only: bool) -> None:
     if not run.rows:
         if run.stream.unfinished is not None:
             show.note("Nothing new to learn.")
@@ -277,30 +304,29 @@ def _summary(run: Run, model: Model, show: Progress, target: Path, scoring_only:
     auc = model.progress.auc
     doubt = ""
     if show.looks_sorted:
-        doubt = ", which means little on rows sorted by label"
+        doubt = ", not meaningful on rows sorted by label"
     elif run.place.number > 1:
         doubt = ", first pass only"
     if auc == auc:
         show.note(f"progressive AUC {ink(f'{float(auc):.4f}', 'bold', 'cyan')} [{auc.low:.4f}, {auc.high:.4f}]{doubt}")
     show.note(
-        f"{look.count(run.rows)} rows, {look.count(run.nonzeros)} non-zeros in {look.duration(show.seconds)}: "
+        f"{look.counted(run.rows, 'row')}, {look.counted(run.nonzeros, 'non-zero')} in {look.duration(show.seconds)}: "
         f"{look.short(run.rows / max(show.seconds, 1e-9))} rows/s"
     )
     if model.leader is not model.learner:
         rows = model.learner.settings["rows"]
         show.note(
-            f"auto: {ink(f'{model.leader.name}, {look.settings(model.leader)}', 'bold')} leads. The file keeps all "
-            f"settings, which race on until row {look.count(rows)}; --settle keeps this one"
+            f"auto: {ink(look.described(model.leader), 'bold')} leads. The file keeps all "
+            f"settings, which race until row {look.count(rows)}; --settle keeps only this one"
         )
     elif model.chosen_by is not None and model.chosen_by.name == "auto":
         show.note(
-            f"auto: chose {ink(f'{model.learner.name}, {look.settings(model.learner)}', 'bold')} after "
-            f"{look.count(model.chosen_by.rows)} rows"
+            f"auto: chose {ink(look.described(model.learner), 'bold')} after {look.count(model.chosen_by.rows)} rows"
         )
     nonzeros = model.nonzeros
     show.note(
-        f"{ink(plain(target), 'bold')}: {model.leader.name}, {look.count(nonzeros)} weights of "
-        f"{look.count(model.n_features)} columns, {look.size(target.stat().st_size)}"
+        f"{ink(plain(target), 'bold')}: {model.leader.name}, {look.counted(nonzeros, 'weight')} of "
+        f"{look.counted(model.n_features, 'column')}, {look.size(target.stat().st_size)}"
     )
     if not scoring_only:
         show.note(look.scoring_size(model, nonzeros, "--scoring-only, or rarestream prune"))

@@ -1,4 +1,4 @@
-"""Compare: every learner and outside rivals on rows of one's own, with the same splits and the same tuning effort."""
+"""Compare every learner, and methods of scikit-learn, on a user's rows: same splits, same tuning effort."""
 
 from rarestream.compare.comparing import Comparison, compare
 from rarestream.compare.methods import METHODS

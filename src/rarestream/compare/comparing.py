@@ -1,46 +1,45 @@
-"""Comparing: the same splits and the same tuning effort for every method, on rows of one's own.
+"""A comparison of methods on a user's rows: the same splits and the same tuning effort for all.
 
     trials     the rows are permuted with a seed; 4/6 are learned in that order, 1/6 choose settings, 1/6 test
     in order   the same three parts by position, the oldest rows first: one trial
     tuning     every method has as many settings (methods.py), chosen by the AUC on the validation part alone
 
-Results are rows of a file (trials.py): a comparison that was stopped goes on where it was, and one over more methods,
-trials or settings does only what is new.
+Results are rows of a file (study/store.py): rerun a comparison to resume it; with more methods, trials or settings,
+only what is new is run.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from rarestream._version import __version__
 from rarestream.blocks import Block, concatenate
-from rarestream.compare import work
+from rarestream.compare.data import check, fingerprint, save_block, trial_blocks
 from rarestream.compare.methods import METHODS, Method, Size
-from rarestream.errors import DataError, advice
-from rarestream.learners.lanes import MOST
-from rarestream.model import SCALES
-from rarestream.trials import Progress, Row, Store, Unit, run
+from rarestream.compare.trials import FAILURES, Work
+from rarestream.engines import SCALES
+from rarestream.engines.lanes import MOST
+from rarestream.errors import DataError
+from rarestream.study.rows import CORRECTED, NONE, TRIAL, TrialRow, trial_rows
+from rarestream.study.store import RESULTS, Store, Unit
+from rarestream.study.trials import Progress, run
 
 BATCH = "batch-logistic"
-RESULTS = "results.jsonl"
-SLICE = 1000  # rows that tell how long a method takes
-SHORT = 3.0  # seconds of work that are not worth starting processes for
+SLICE = 1000  # rows that a method is timed on
+SHORT = 3.0  # seconds of work for which starting processes does not pay
 CURVE = 60  # points of a curve, about
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of it."""
+    """The rows of a comparison, and what was left out."""
 
-    rows: list[Row]  # one for each method in each trial
+    rows: list[TrialRow]  # one for each method in each trial
     left_out: dict[str, str]  # methods that were not run, and why
 
 
@@ -59,19 +58,48 @@ def compare(
     processes: int | None = None,
     report: Callable[[Progress], object] | None = None,
 ) -> Comparison:
-    """Has methods learn labelled rows, and tells how each did.
+    """Compare methods on labelled rows.
 
-    rows       a Block, or several, such as a stream of them; they are held in memory
-    name       of the data, in the results
-    methods    by name; None: all that are quick enough at this size
-    batch      also logistic regression by scikit-learn's liblinear, which makes many passes
-    trials     how many permutations
-    settings   how many each method is tuned over
-    scale      of the rows, as that of a Model
-    in_order   the rows come in order of time, and keep it: one trial
-    folder     where results are kept, to go on from; None: they are not
-    processes  None: one a core, or this one alone if there is little to do
-    report     is told before the first trial of a method and after each
+    Parameters
+    ----------
+    rows
+        A Block, or several, such as a stream of them; they are held in memory.
+    name
+        Of the data, in the results.
+    methods
+        By name; None: all that are quick enough at this size.
+    batch
+        Also compare logistic regression by scikit-learn's liblinear, which makes many passes.
+    trials
+        How many permutations of the rows.
+    settings
+        How many settings each method is tuned over, from 1 to 64.
+    scale
+        Of the rows, as for a Model.
+    in_order
+        The rows are in order of time, and keep it: one trial.
+    seed
+        Of the permutations.
+    folder
+        Where results are kept, to resume from; None: they are not kept.
+    processes
+        None: one per core, or this one alone if there is little to do.
+    report
+        Called before the first trial of a method and after each.
+
+    Returns
+    -------
+    Comparison
+        A row for each method in each trial.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or a method is unknown.
+    DataError
+        If there are no rows, no labels, or a part of a trial without rows of both classes.
+    TrialsError
+        If a process dies, or a row cannot be written.
     """
     if trials < 1:
         raise ValueError(f"compare: trials must be >= 1, got {trials}.")
@@ -82,45 +110,44 @@ def compare(
     block = rows if isinstance(rows, Block) else concatenate(rows)
     trials = 1 if in_order else trials
     order = None if in_order else seed
-    _check(block, trials, order)
-    size = work.Parts(*(block.take(rows) for rows in work.split(len(block), 0, order))).size
-    taken, left_out = chosen(methods, batch, size)
+    check(block, range(trials), order)
+    taken, left_out = select(methods, batch, Size.of(trial_blocks(block, 0, order).train))
     what = {
-        "kind": "trial",
+        "kind": TRIAL,
         "dataset": name,
         "source": fingerprint(block),
         "ratio": None,
-        "mode": "corrected",
+        "mode": CORRECTED,
         "split": "in order" if in_order else f"seed {seed}",
         "scale": scale,
         "version": __version__,  # another may be tuned over other settings
     }
     units: list[Unit] = [
-        {**what, "method": method.word, "grid": f"{settings} settings" if method.tuned else "none", "trial": trial}
+        {**what, "method": method.word, "grid": f"{settings} settings" if method.tuned else NONE, "trial": trial}
         for trial in range(trials)
         for method in taken
     ]
     with ExitStack() as stack:
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="rarestream-"))
         store = stack.enter_context(Store(Path(folder or place) / RESULTS))
-        work.put(block, place)
-        to_do = {unit["method"] for unit, row in zip(units, store.found(units), strict=True) if row is None}
+        save_block(block, place)
+        to_do = {unit["method"] for unit, row in zip(units, store.find(units), strict=True) if row is None}
         costs = {one.word: _cost(one, block, settings, scale) for one in taken if one.word in to_do}
         if processes is None and sum(costs.values()) * trials < SHORT:
             processes = 1
         results = run(
             units,
-            work.Work(place, settings, scale, order),
+            Work(place, settings, scale, order),
             store,
             processes=processes,
             cost=lambda unit: costs[unit["method"]],
             report=report,
         )
-    return Comparison(results, left_out)
+    return Comparison(trial_rows(results), left_out)
 
 
-def chosen(names: Sequence[str] | None, batch: bool, size: Size) -> tuple[list[Method], dict[str, str]]:
-    """The methods that run, and why others do not."""
+def select(names: Sequence[str] | None, batch: bool, size: Size) -> tuple[list[Method], dict[str, str]]:
+    """Return the methods that run, and why others do not."""
     for name in names or ():
         if name not in METHODS:
             raise ValueError(f"compare: no method is called {name!r}; there are {', '.join(METHODS)}.")
@@ -133,48 +160,10 @@ def chosen(names: Sequence[str] | None, batch: bool, size: Size) -> tuple[list[M
     return taken, {name: why for name, why in refusals.items() if why is not None}
 
 
-def fingerprint(block: Block) -> str:
-    """Of the rows: results of others are not mixed with theirs."""
-    crc = 0
-    for name in work.ARRAYS:
-        part = getattr(block, name)
-        if part is not None:
-            crc = zlib.crc32(np.ascontiguousarray(part).data, crc)
-    return f"{crc:08x}"
-
-
-def _check(block: Block, trials: int, seed: int | None) -> None:
-    """Every part of every trial needs rows of both classes."""
-    if not len(block):
-        raise DataError("compare: there are no rows.")
-    if block.labels is None:
-        raise DataError("compare: the rows have no labels, and methods are compared by them.")
-    positives = int(np.count_nonzero(block.labels > 0))
-    if positives in (0, len(block)):
-        one = "positive" if positives else "negative"
-        raise DataError(
-            f"compare: all {len(block):,} rows are {one}, but ranking needs both classes. Which label is positive?"
-        )
-    for trial in range(trials):
-        for part, rows in work.split(len(block), trial, seed)._asdict().items():
-            here = int(np.count_nonzero(block.labels[rows] > 0))
-            if here in (0, len(rows)):
-                missing = "negative" if here else "positive"
-                way_on = "try another seed" if seed is not None else f"leave out {advice('in_order', '--in-order')}"
-                raise DataError(
-                    f"compare: the {WORDS[part]} part of trial {trial} has no {missing} row: {positives:,} positives "
-                    f"among {len(block):,} rows are too few to be learned, tuned and tested with, or stand together. "
-                    f"Bring more rows, or {way_on}."
-                )
-
-
-WORDS = {"train": "training", "valid": "validation", "test": "test"}
-
-
 def _cost(method: Method, block: Block, settings: int, scale: str) -> float:
-    """About how many seconds a trial takes, from a few rows learned with the default settings."""
+    """Return about how many seconds a trial takes, from a few rows learned with the default settings."""
     few = block[: min(SLICE, len(block) // 3)]
-    size = Size(len(few), few.width, few.nonzeros)
+    size = Size.of(few)
     try:
         scorer = method.scorer(method.settings(1, size)[0], scale, size)
         start = time.perf_counter()
@@ -182,7 +171,7 @@ def _cost(method: Method, block: Block, settings: int, scale: str) -> float:
         learned = time.perf_counter()
         scorer.score(few)
         scored = time.perf_counter()
-    except work.FAILURES:
+    except FAILURES:
         return 0.0  # its trials will say why
     tried = settings if method.tuned else 0
     passes = (tried + 2) * (learned - start) * 2 / 3  # all settings, and the chosen one twice

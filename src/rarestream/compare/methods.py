@@ -1,9 +1,9 @@
-"""Who is compared, and over which settings each is tuned: one table.
+"""The methods that are compared, and the settings that each is tuned over: one table.
 
-A method is tuned over as many settings as every other: values of the one setting that says how long its steps are, each
+Every method is tuned over the same number of settings: values of the one setting that controls its step length, each
 larger than the one before by the same factor, around the default, which is always among them. All other settings keep
-their defaults. So l1 stays 0: the AUC would choose that anyway, and what fewer weights cost is told by the curve of AUC
-against size. `auto` and `race` choose their settings on the rows they learn, and are not tuned.
+their defaults. So l1 stays 0: the AUC would choose that anyway, and the curve of AUC against size shows what fewer
+weights cost. `auto` and `race` choose their settings on the rows they learn, and are not tuned.
 """
 
 from __future__ import annotations
@@ -14,39 +14,44 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rarestream.blocks import Block
 from rarestream.compare.scorers import BatchScorer, ModelScorer, RaceScorer, Scorer, SgdScorer, has_sklearn
 from rarestream.learners import Learner, make_learner
+from rarestream.study.tuning import Params
 
-Params = dict[str, Any]
-
-AROUND = 10.0  # settings go from a tenth of the default to ten times it, unless the table says otherwise
-MOST_STEPS = 2e9  # multiplications a pass, a few seconds; what needs more is left out unless it is named
+AROUND = 10.0  # by default settings range from a tenth of the default to ten times it
+MOST_STEPS = 2e9  # multiplications per pass, a few seconds; what needs more is left out unless it is named
 
 
 class Size(NamedTuple):
-    """Of the rows that are learned."""
+    """Of rows to learn."""
 
     rows: int
     features: int
     nonzeros: int
 
+    @classmethod
+    def of(cls, block: Block) -> Size:
+        """Return the size of a block."""
+        return cls(len(block), block.width, block.nonzeros)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """How a method is made, tuned and told of."""
+    """How a method is made, tuned and named."""
 
     name: str
     label: str
-    learner: str = ""  # of the registry; empty: it is made by `scorer`
-    outside: Callable[[Params, int], Scorer] | None = None  # makes one of scikit-learn; rows come to it scaled
-    tuned: str = ""  # the setting that is; empty: none
+    learner: str = ""  # of the registry; empty: not a learner of this library, or a race
+    outside: Callable[[Params, int], Scorer] | None = None  # makes one of scikit-learn, which gets scaled rows
+    tuned: str = ""  # the setting that is tuned; empty: none
     default: float = 0.0
     low: float = 0.0
     high: float = 0.0
-    fixed: Params = field(default_factory=dict)
-    balanced: bool = False  # rows count so that both classes weigh alike
+    fixed: dict[str, Any] = field(default_factory=dict)
+    balanced: bool = False  # importances give both classes of the training rows the same total
     note: str = ""
-    steps: Callable[[Size], float] = lambda size: 0.0  # multiplications a pass, where O(k) a row is not the truth
+    steps: Callable[[Size], float] = lambda size: 0.0  # multiplications per pass, where a row costs more than O(k)
 
     @property
     def word(self) -> str:
@@ -54,34 +59,35 @@ class Method:
         return self.name.replace("-", "_")
 
     def settings(self, count: int, size: Size) -> list[Params]:
-        """What it is tuned over; with what its paper takes for known of the rows to come."""
+        """Return the settings that it is tuned over, with what its paper assumes to be known of the rows to come."""
         fixed = {**self.fixed, **_known(self.learner, size)}
         if not self.tuned:
             return [fixed]
         return [{**fixed, self.tuned: value} for value in spread(self.low, self.default, self.high, count)]
 
     def made(self, params: Params) -> Learner | None:
-        """Our learner of these settings; None if it is none of ours, or a race."""
+        """Return our learner with these settings; None if it is not one of ours, or a race."""
         return make_learner(self.learner, **params) if self.learner else None
 
     def scorer(self, params: Params, scale: str, size: Size) -> Scorer:
+        """Return what learns with these settings."""
         if self.outside is not None:
             return self.outside(params, size.features)
         learner = self.made(params)
         return RaceScorer(scale) if learner is None else ModelScorer(learner, scale, size.features)
 
     def refusal(self, size: Size, named: bool) -> str | None:
-        """Why it is left out; None if it is not."""
+        """Return why it is left out; None if it is not."""
         if self.outside is not None and not has_sklearn():
             return 'needs scikit-learn: pip install "rarestream[sklearn]"'
         steps = self.steps(size)
         if steps > MOST_STEPS and not named:
-            return f"slow here: {steps:.0e} multiplications a pass, over {MOST_STEPS:.0e}; it runs if it is named"
+            return f"slow here: {steps:.0e} multiplications per pass, over {MOST_STEPS:.0e}; it runs if it is named"
         return None
 
 
 def spread(low: float, default: float, high: float, count: int) -> list[float]:
-    """So many values at equal factors from low to high; the one nearest to the default is the default."""
+    """Return so many values at equal factors from low to high; the one nearest to the default is the default."""
     if count == 1:
         return [default]
     values = np.geomspace(low, high, count)
@@ -89,7 +95,7 @@ def spread(low: float, default: float, high: float, count: int) -> list[float]:
     return [float(f"{value:.4g}") for value in values]
 
 
-def _known(learner: str, size: Size) -> Params:
+def _known(learner: str, size: Size) -> dict[str, Any]:
     if learner == "fsauc":
         return {"expected_rows": max(44, size.rows)}
     return {"expected_features": size.features} if learner == "solam" else {}

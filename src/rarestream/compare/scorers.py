@@ -1,9 +1,9 @@
-"""Scorers: what learns rows, a block at a time, and scores others. Ours, and those of scikit-learn."""
+"""Scorers: what learns rows, one block at a time, and scores others: our models, races, and scikit-learn."""
 
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from rarestream.blocks import Block
 from rarestream.learners import Learner
 from rarestream.model import Model
 from rarestream.race import Racing
+from rarestream.study.tuning import Params
 
 CLASSES = np.array([-1, 1], np.int8)
 
@@ -23,7 +24,7 @@ class Scorer(Protocol):
 
     def learn(self, block: Block) -> object: ...
     def finish(self) -> None:
-        """There are no more rows."""
+        """Do what is to be done after the last row."""
         ...
 
     def score(self, block: Block) -> NDArray[np.float64]: ...
@@ -31,13 +32,16 @@ class Scorer(Protocol):
     def nonzeros(self) -> int: ...
     @property
     def state_bytes(self) -> int:
-        """What it keeps in memory from row to row."""
+        """What it keeps in memory between rows."""
         ...
 
     @property
     def model(self) -> Model | None:
-        """What it has learned, as a Model; None for others than ours."""
+        """What it has learned, as a Model; None for a method of scikit-learn."""
         ...
+
+
+# ModelScorer and RaceScorer look alike, as each spells out the protocol: a common base would hold one line, `score`.
 
 
 class ModelScorer:
@@ -52,7 +56,7 @@ class ModelScorer:
         return self.model.learn(block)
 
     def finish(self) -> None:
-        self.model.settle()
+        self.model.finish_race()
 
     def score(self, block: Block) -> NDArray[np.float64]:
         return self.model.score(block)
@@ -67,7 +71,7 @@ class ModelScorer:
 
 
 class RaceScorer:
-    """A race over all rows. The settings in the lead score."""
+    """A race over all rows; the leading settings score."""
 
     whole = False
 
@@ -102,7 +106,7 @@ class SgdScorer:
     whole = False
     model = None
 
-    def __init__(self, params: dict[str, Any], n_features: int) -> None:
+    def __init__(self, params: Params, n_features: int) -> None:
         from sklearn.linear_model import SGDClassifier
 
         self._estimator = SGDClassifier(loss="log_loss", shuffle=False, **params)
@@ -129,11 +133,11 @@ class SgdScorer:
 
 
 class BatchScorer(SgdScorer):
-    """scikit-learn's logistic regression on all rows, as many passes as liblinear wants, classes weighing alike."""
+    """scikit-learn's logistic regression on all rows, as many passes as liblinear needs, classes balanced."""
 
     whole = True
 
-    def __init__(self, params: dict[str, Any], n_features: int) -> None:
+    def __init__(self, params: Params, n_features: int) -> None:
         from sklearn.linear_model import LogisticRegression
 
         self._estimator = LogisticRegression(solver="liblinear", class_weight="balanced", **params)
@@ -144,4 +148,5 @@ class BatchScorer(SgdScorer):
 
 
 def has_sklearn() -> bool:
+    """Return whether scikit-learn is installed."""
     return importlib.util.find_spec("sklearn") is not None

@@ -1,10 +1,13 @@
-"""Reader to model to metric: progressive validation while training, and evaluation on held-out rows."""
+"""Training and evaluation: a reader, a model and a metric together.
+
+Progressive validation while training, evaluation on held-out rows, AUC against model size, and resuming.
+"""
 
 from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
-from rarestream.evaluate.resume import Place, place_in, remembered
+from rarestream.evaluate.resume import Place, place_in, reading_settings, remembered
 from rarestream.evaluate.scorefile import evaluate_scores
 from rarestream.evaluate.sizes import can_draw, figure, path
-from rarestream.evaluate.training import Run, Step, doubling, train
+from rarestream.evaluate.training import Step, TrainingRun, doubling, train
 from rarestream.pruning import Path
 
 __all__ = [
@@ -12,8 +15,8 @@ __all__ = [
     "Evaluator",
     "Path",
     "Place",
-    "Run",
     "Step",
+    "TrainingRun",
     "can_draw",
     "doubling",
     "evaluate",
@@ -22,6 +25,7 @@ __all__ = [
     "has_learned",
     "path",
     "place_in",
+    "reading_settings",
     "remembered",
     "train",
 ]

@@ -1,4 +1,4 @@
-"""How well scores rank rows that were not learned: AUC with its interval, average precision, recall at low FPR."""
+"""Evaluation on rows that were not learned: AUC with its interval, average precision, recall at low FPR."""
 
 from __future__ import annotations
 
@@ -16,16 +16,30 @@ from rarestream.metrics import Estimate, auc_interval, average_precision, recall
 from rarestream.metrics.kept import KeptScores
 from rarestream.metrics.rows import both_classes
 from rarestream.model import Model
-from rarestream.readers.heads import begins_alike
+from rarestream.readers.fingerprints import starts_alike
 from rarestream.readers.sources import Source
 
 FPRS = (0.001, 0.01, 0.05, 0.1)
-KEPT = 10_000_000  # rows whose scores are kept, 90 MB; beyond that the AUC is streamed in fixed memory
+KEPT = 10_000_000  # scores kept in memory, 90 MB; beyond that the AUC is streamed in fixed memory
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What `evaluate` found. Average precision and recall need every score, and are None beyond `KEPT` rows."""
+    """The result of `evaluate`.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows.
+    positives : int
+        Number of positive rows.
+    auc : Estimate
+        AUC with its confidence interval.
+    average_precision : float or None
+        Average precision. None beyond 10 million rows, because it needs all scores in memory.
+    recall_at_fpr : dict or None
+        Recall at false-positive rates of 0.001, 0.01, 0.05 and 0.1. None beyond 10 million rows.
+    """
 
     rows: int
     positives: int
@@ -34,7 +48,7 @@ class Evaluation:
     recall_at_fpr: dict[float, float] | None
 
     def record(self) -> dict[str, Any]:
-        """The findings under the names that `--json` prints."""
+        """Return the result as a dict, under the names that `rarestream evaluate --json` prints."""
         recall = self.recall_at_fpr
         return {
             "rows": self.rows,
@@ -49,7 +63,15 @@ class Evaluation:
 
 
 class Evaluator:
-    """Takes labels and scores, a batch at a time, and says how well they agree."""
+    """Collects labels and scores, a batch at a time, for an Evaluation.
+
+    Parameters
+    ----------
+    where : str
+        What error messages start with.
+    kept : int
+        Maximum number of scores to keep in memory; beyond that the AUC is streamed.
+    """
 
     def __init__(self, where: str = "evaluate", kept: int = KEPT) -> None:
         self._where = where
@@ -57,12 +79,14 @@ class Evaluator:
         self._rows = self._positives = 0
 
     def add(self, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None) -> None:
+        """Add a batch of labels (-1 and +1), scores and, optionally, importances."""
         signs = np.asarray(labels)
         self._rows += len(signs)
         self._positives += int(np.count_nonzero(signs > 0))
         self._kept.add(signs, np.asarray(scores), None if importances is None else np.asarray(importances))
 
     def result(self) -> Evaluation:
+        """Return the evaluation of all batches. Raises DataError if a class is missing."""
         both_classes(self._where, self._rows, self._positives)
         if self._kept.streamed is not None:
             return Evaluation(self._rows, self._positives, self._kept.streamed.auc, None, None)
@@ -78,7 +102,25 @@ class Evaluator:
 
 
 def evaluate(model: Model, blocks: Iterable[Block]) -> Evaluation:
-    """Scores labelled rows and says how well the scores rank them. Changes nothing in the model."""
+    """Score labelled rows and measure how well the scores rank them. The model is not changed.
+
+    Parameters
+    ----------
+    model : Model
+        The model to evaluate.
+    blocks : iterable of Block
+        Rows with labels, such as `read(...)`.
+
+    Returns
+    -------
+    Evaluation
+        AUC with its interval, average precision and recall.
+
+    Raises
+    ------
+    DataError
+        If rows have no labels, or a class is missing.
+    """
     evaluator = Evaluator()
     for block in blocks:
         if block.labels is None:
@@ -88,8 +130,17 @@ def evaluate(model: Model, blocks: Iterable[Block]) -> Evaluation:
 
 
 def has_learned(source: Mapping[str, Any], data: Sequence[Source]) -> bool:
-    """Whether a model with this `source` has learned rows of some files: those that begin as one it remembers does,
-    whatever their name."""
+    """Return whether a model has learned rows of one of these files.
+
+    A file is recognised by its first text, whatever its name.
+
+    Parameters
+    ----------
+    source : mapping
+        `model.source`.
+    data : sequence of Source
+        The files.
+    """
     kept = remembered(source)
     files = [] if kept is None else [entry for entry in kept[0] if entry["size"]]
-    return any(begins_alike(entry, one) for one in data for entry in files)
+    return any(starts_alike(entry, one) for one in data for entry in files)

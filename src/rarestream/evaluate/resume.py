@@ -1,13 +1,13 @@
-"""Going on where training stopped: what a model keeps of its data, and how it knows them again.
+"""Resuming training: what a model keeps about its data, and how it recognises them.
 
 `model.source` after training:
 
     files     name, size and crc32 (of the first `text` bytes of text, up to 64 KiB) of each input
-    settings  how they were read: the arguments `read` needs to read them the same way
-    passes    wanted in all
-    pass      the one at hand, counted from 1
-    rows      learned of it
-    complete  whether the last pass came to its end
+    settings  the arguments of `read` that give the same rows again
+    passes    total number of passes wanted
+    pass      number of the current pass, from 1
+    rows      rows learned in the current pass
+    complete  whether the last pass has ended
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from rarestream.errors import DataError, advice
 from rarestream.readers import Stream
-from rarestream.readers.heads import HEAD, Described, recognised
+from rarestream.readers.fingerprints import HEAD, Fingerprint, is_same_file
 from rarestream.readers.sources import Source
 
 SETTINGS: dict[str, Any] = {
@@ -33,18 +33,18 @@ LATER_SETTINGS = {"classes": None, "max_bad_rows": 0, "finished": True}  # older
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A place in some data, and how the data are read. The default is the start of anything."""
+    """A position in some data, and how the data are read. The default is the start."""
 
     number: int = 1  # of the pass
-    rows: int = 0  # behind this place in the pass
-    passes: int = 1  # wanted in all
-    complete: bool = False  # nothing is left of the passes wanted
-    known: bool = False  # the model has learned from these data
-    resized: bool = False  # and they have grown since, or a row behind the head was mended
+    rows: int = 0  # of the pass before this position
+    passes: int = 1  # total number wanted
+    complete: bool = False  # whether the last pass has ended
+    known: bool = False  # whether the model has learned from these data
+    resized: bool = False  # whether their size has changed since
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def source(self, stream: Stream) -> dict[str, Any]:
-        """What the model keeps: see above."""
+        """Return what the model keeps as `model.source`; the keys are listed at the top of this module."""
         return {
             "files": [dict(described) for described in stream.sources],
             "settings": stream.settings,
@@ -55,14 +55,15 @@ class Place:
         }
 
 
-def remembered(source: Mapping[str, Any]) -> tuple[list[Described], Place] | None:
-    """The files and the place that a model's `source` tells of; None if it tells of none.
+def remembered(source: Mapping[str, Any]) -> tuple[list[Fingerprint], Place] | None:
+    """Return the files and the position stored in a model's `source`; None if there are none.
 
-    A program that trains without files may keep notes of its own there, and a model file may come from anywhere.
+    A program that trains without files may store anything there, and a model file may come from anywhere, so every
+    field is checked.
     """
     try:
         files = [
-            Described(name=entry["name"], size=entry["size"], crc32=entry["crc32"], text=entry.get("text"))
+            Fingerprint(name=entry["name"], size=entry["size"], crc32=entry["crc32"], text=entry.get("text"))
             for entry in source["files"]
         ]
         settings = {word: source["settings"][word] for word in SETTINGS}
@@ -93,6 +94,22 @@ def remembered(source: Mapping[str, Any]) -> tuple[list[Described], Place] | Non
     return (files, place) if sound else None
 
 
+def reading_settings(source: Mapping[str, Any]) -> dict[str, Any]:
+    """How a model's data were read, as far as other data should be read alike: arguments of `read`.
+
+    These are the column base and the labels; {} if the model's `source` tells of no files.
+    """
+    kept = remembered(source)
+    if kept is None:
+        return {}
+    settings = kept[1].settings
+    classes = settings["classes"]
+    if classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
+        classes = [None, classes[1]]  # whether -1 or 0 is the negative label depends on the file
+    found = {"zero_based": settings["zero_based"], "positive": settings["positive"], "classes": classes}
+    return {word: value for word, value in found.items() if value is not None}
+
+
 def _are_classes(value: Any) -> bool:
     if value is None:
         return True
@@ -102,24 +119,36 @@ def _are_classes(value: Any) -> bool:
 
 
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
-    """Where a model with this `source` stopped in the data; the start if it never saw them.
+    """Return where a model stopped in the data; the start if it has not seen them.
 
-    The same files in the same order are known again by name and head, so a log that has grown, or that got a
-    successor, goes on where it stopped. Standard input is always new.
+    Files are recognised by name, order and first text, so training resumes in a log that has grown or that another
+    file now follows. Standard input is always new.
+
+    Parameters
+    ----------
+    source : mapping
+        `model.source`.
+    data : sequence of Source
+        The files, in order.
+
+    Raises
+    ------
+    DataError
+        If the files have changed size and were learned in shuffled order, which is lost then.
     """
     kept = remembered(source)
     if kept is None:
         return Place()
     files, place = kept
-    if len(files) > len(data) or not all(map(recognised, files, data)):
+    if len(files) > len(data) or not all(map(is_same_file, files, data)):
         return Place()
     resized = len(files) < len(data) or any(entry["size"] != one.size for entry, one in zip(files, data, strict=True))
     if not resized:
         return place
     if place.settings.get("shuffle") is not None:
         raise DataError(
-            f"{data[0].name}: has another size than when it was learned in shuffled order, so that order is lost. "
-            "Put the new rows in a file of their own and train on that, or follow a growing file without "
+            f"{data[0].name}: has changed size since it was learned in shuffled order, so that order is lost. "
+            "Put the new rows into a separate file and train on that, or follow a growing file without "
             f"{advice('shuffle', '--shuffle')}."
         )
     return Place(

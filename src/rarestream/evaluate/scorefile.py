@@ -1,4 +1,7 @@
-"""A file of scores from anywhere: a label and a score a line, set apart by blanks, a tab or a comma."""
+"""Evaluates a file of scores made by any program: one label and one score per line.
+
+They are separated by spaces, a tab or a comma.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +15,43 @@ from rarestream.blocks import Labels
 from rarestream.errors import DataError, plain
 from rarestream.evaluate.heldout import Evaluation, Evaluator
 from rarestream.readers.chunks import Chunks
-from rarestream.readers.labels import LabelRule, OneLabelError, pass_positive, positive_number
+from rarestream.readers.labels import LabelRule, OneLabelError, check_positive, positive_advice
 from rarestream.readers.sources import expand
 
 
 def evaluate_scores(path: str, positive: float | None = None) -> Evaluation:
-    """The evaluation of a file of `label score` lines ("-" is standard input), compressed or not.
+    """Evaluate a file with one label and one score per line.
 
-    Labels are read by the rule for rows: -1 and +1, 0 and 1, or the larger of two numbers; with `positive` that label
-    against all others. Blank lines, lines that start with # and a heading on the first line are passed over.
+    Blank lines, lines that start with # and a heading on the first line are ignored. A compressed file is decompressed
+    automatically.
+
+    Parameters
+    ----------
+    path : str
+        The file; "-" is standard input.
+    positive : float, optional
+        The label that counts as +1; every other is -1. By default labels are -1 and +1, 0 and 1, or two other numbers
+        of which the larger is +1.
+
+    Returns
+    -------
+    Evaluation
+        AUC with its interval, average precision and recall.
+
+    Raises
+    ------
+    DataError
+        If a line is invalid, named by file and line, or a class is missing.
     """
     evaluator = Evaluator(plain(path))
-    rule = LabelRule(positive_number(positive), optional=False)
+    rule = LabelRule(check_positive(positive), optional=False)
     for labels, scores, lines in _batches(path):
         evaluator.add(_signs(rule, plain(path), labels, lines), scores)
     return evaluator.result()
 
 
 def _batches(path: str) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], list[int]]]:
-    """Labels, scores and the numbers of their lines."""
+    """Yield labels, scores and their line numbers."""
     (source,) = expand(path)
     buffer = bytearray()
     line = 0
@@ -39,7 +60,7 @@ def _batches(path: str) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float6
             rows: list[tuple[float, float]] = []
             lines: list[int] = []
             text = chunk.text.tobytes()
-            del chunk  # its text is borrowed from the buffer, which is about to be filled again
+            del chunk  # releases the buffer, which is about to be filled again
             for words in text.splitlines():
                 line += 1
                 row = _row(f"{plain(path)}:{line}", words, line)
@@ -73,10 +94,10 @@ def _signs(rule: LabelRule, path: str, labels: NDArray[np.float64], lines: list[
     except OneLabelError as error:
         raise DataError(
             f"{path}:{lines[0]}: the first rows have only the label {error}; labels are -1 and +1, 0 and 1, or two "
-            f"numbers that both come early. Otherwise {pass_positive()}."
+            f"numbers that both come early. Otherwise {positive_advice()}."
         ) from None
     unknown = np.flatnonzero(signs == 0)
     if len(unknown):
         row = unknown[0]
-        raise DataError(f"{path}:{lines[row]}: {rule.complaint(float(labels[row]))}")
+        raise DataError(f"{path}:{lines[row]}: {rule.error_message(float(labels[row]))}")
     return signs

@@ -1,4 +1,4 @@
-"""AUC against size: what a model would rank like with fewer weights."""
+"""AUC against model size: how well a model would rank with fewer weights."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rarestream.blocks import Block
+from rarestream.engines import SCALES
 from rarestream.errors import MissingExtraError
-from rarestream.model import SCALES, Model
+from rarestream.model import Model
 from rarestream.pruning import SIZES, Path, Ranked
 
 
@@ -18,26 +19,64 @@ def path(
     *,
     auc_loss: float | None = None,
 ) -> Path:
-    """The AUC of a model cut to each of many sizes, on labelled rows, in one pass over them.
+    """Compute the AUC of a model pruned to each of many sizes, in one pass over labelled rows.
 
-    `sizes`: how many, from 10 weights to all of them, each larger than the one before by the same factor; or a list
-    of sizes, to which the full model is added. The AUC at a size is, to the bit, that of `model.prune(nonzeros=size)`
-    on the same rows, up to 10 million scores (200,000 rows at 50 sizes); then it is streamed, within `bound` of that.
+    The AUC at a size is, bit for bit, that of `model.prune(nonzeros=size)` on the same rows, up to 10 million scores
+    (200,000 rows at 50 sizes). Beyond that it is streamed, and within `Path.bound` of the exact one.
 
-    `auc_loss`: sizes are added near the smallest that loses no more, in a second pass, or a third.
+    Parameters
+    ----------
+    model : Model
+        The model to prune.
+    blocks : Block or iterable of Block
+        Rows with labels, which the model has not learned.
+    sizes : int or sequence of int, default 50
+        Number of sizes, 1 to 1000, from 10 weights to all of them in equal ratios; or the sizes themselves, to which
+        that of the full model is added.
+    auc_loss : float, optional
+        Add sizes near the smallest one that loses no more AUC than this, in a second and, if needed, a third pass.
+
+    Returns
+    -------
+    Path
+        Sizes and AUCs.
+
+    Raises
+    ------
+    DataError
+        If rows have no labels, or a class is missing.
+    ValueError
+        If a size is negative, or there are too many.
     """
     return Ranked(model.weights(), SCALES.index(model.scale)).path(blocks, sizes, auc_loss)
 
 
 def figure(found: Path, chosen: int | None = None) -> Any:
-    """The path as a matplotlib Figure: AUC against size, and the size that was chosen."""
+    """Plot AUC against size.
+
+    Parameters
+    ----------
+    found : Path
+        What `path` returned.
+    chosen : int, optional
+        A size of the path to mark.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
     figure_class = can_draw()
     drawn = figure_class(figsize=(7, 4.2), layout="constrained")
     axes = drawn.add_subplot(
         xscale="log",
         xlabel="weights that are not zero",
         ylabel=f"AUC on {found.rows:,} rows",
-        title="What fewer weights cost",
+        title="AUC against number of weights",
     )
     sizes = [size for size in found.sizes if size]
     axes.axhline(found.full, color="0.6", linestyle="--", label=f"all {found.sizes[-1]:,} weights: {found.full:.4f}")
@@ -51,7 +90,7 @@ def figure(found: Path, chosen: int | None = None) -> Any:
 
 
 def can_draw() -> Any:
-    """The class of figures; MissingExtraError if nothing can be drawn."""
+    """Return the class matplotlib.figure.Figure, or raise MissingExtraError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,12 +1,12 @@
-"""A stream of rare events whose truth is known, so that the best possible AUC is known too.
+"""A synthetic stream of rare events with known weights, so that the best possible AUC is known.
 
-A row is one event of a log with `FIELDS` fields: each field shows one of its values, popular ones far more often than
-rare ones (Zipf), and every value of every field has a column of its own, scattered over `d` columns as a hash would.
-A few columns carry a planted weight, all others nothing:
+A row is one event of a log with `FIELDS` fields. Each field takes one of its values, with probabilities of a Zipf law,
+and every value of every field has its own column, scattered over `D` columns as a hash would. A few columns have a
+planted weight; the weights of all others are zero:
 
     log odds of a positive = intercept + sum of the planted weights of the row's columns.
 
-No ranking beats the log odds themselves: their AUC is the ceiling for any learner.
+No ranking is better than that by the log odds: their AUC is an upper limit for any learner.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from rarestream.blocks import Block, seal
 D = 2**18
 FIELDS = 24
 BLOCK = 8192
-LARGEST_FIELD = 60_000  # values of the widest field; the narrowest has two
+LARGEST_FIELD = 60_000  # values of the largest field; the smallest has two
 ZIPF = 1.1
-HELD_OUT = 1  # the part of a stream that is kept for evaluation; part 0 is for training
+HELD_OUT = 1  # number of the part for evaluation; part 0 is for training
 
 
 class Part(NamedTuple):
-    """Some rows, and the log odds each label was drawn from."""
+    """Some rows, and the log odds from which their labels were drawn."""
 
     block: Block
     log_odds: NDArray[np.float64]
@@ -40,19 +40,31 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A rare-event stream with a known truth; the seed decides everything."""
+    """A synthetic rare-event stream with planted weights, determined by its seed."""
 
     seed: int
     positives: float  # the share of positive rows
     weights: NDArray[np.float64]  # of every column, most of them zero
     intercept: float
-    shows: NDArray[np.float64]  # how likely each column is to show in a row
-    _first: NDArray[np.int64]  # the first value of each field, of all values counted through
+    shows: NDArray[np.float64]  # probability of each column to be in a row
+    _first: NDArray[np.int64]  # number of each field's first value, all values counted through
     _columns: NDArray[np.int32]  # the column of every value
 
     @classmethod
     def plant(cls, seed: int = 0, positives: float = 0.02, planted: int = 300, strength: float = 1.3) -> Planted:
-        """Plants `planted` weights, Gaussian with the given spread, on columns that show often enough to be learned."""
+        """Make a stream.
+
+        Parameters
+        ----------
+        seed : int
+            Determines weights and rows.
+        positives : float, between 0 and 1
+            Expected share of positive rows.
+        planted : int
+            Number of non-zero weights, on columns that are frequent enough to be learned.
+        strength : float
+            Standard deviation of the weights, which are Gaussian.
+        """
         rng = np.random.default_rng([seed, 7])
         sizes = np.geomspace(2, LARGEST_FIELD, FIELDS).astype(np.int64)
         first = np.concatenate([[0], np.cumsum(sizes)])
@@ -71,7 +83,7 @@ class Planted:
         return stream
 
     def rows(self, n: int, part: int = 0) -> Iterator[Part]:
-        """`n` rows in blocks. Parts are independent of each other; a part is always the same rows."""
+        """Yield `n` rows in blocks. Parts are independent of each other; a part always has the same rows."""
         for at in range(0, n, BLOCK):
             size = min(BLOCK, n - at)
             columns = self._draw(at // BLOCK, part)[:size]
@@ -81,7 +93,7 @@ class Planted:
             yield Part(_block(columns, labels), log_odds)
 
     def _draw(self, number: int, part: int) -> NDArray[np.int32]:
-        """A full block of rows: one column a field, ascending within a row."""
+        """Return the columns of a full block of rows: one per field, ascending within a row."""
         rng = np.random.default_rng([self.seed, part, number, 0])
         columns = np.empty((BLOCK, FIELDS), np.int32)
         for field in range(FIELDS):
@@ -93,7 +105,7 @@ class Planted:
 
 
 def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
-    """Writes blocks of ones as svmlight text, columns counted from 1, gzipped if the name ends so. Bytes of text."""
+    """Write blocks whose values are all 1 as svmlight text, gzipped if the name ends in .gz. Returns bytes of text."""
     import gzip
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -118,7 +130,7 @@ def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
 
 
 class _Words:
-    """Rows to text by table: every word is looked up with its padding, and the padding then cut out of all at once."""
+    """Formats rows with a lookup table of padded words; the padding is removed from the whole block at once."""
 
     def __init__(self) -> None:
         self._words = np.zeros(0, "S1")
@@ -144,14 +156,14 @@ class _Words:
 
 @cache
 def _zipf_edges(size: int) -> NDArray[np.float64]:
-    """The distribution function of a Zipf law over `size` values: value i has the share edges[i + 1] - edges[i]."""
+    """Return the cumulative distribution of a Zipf law: value i has the probability edges[i + 1] - edges[i]."""
     shares = (np.arange(size) + 1.5) ** -ZIPF
     edges = np.concatenate([[0.0], np.cumsum(shares)])
     return np.asarray(edges / edges[-1])
 
 
 def _intercept(odds: NDArray[np.float64], share: float) -> float:
-    """The intercept that makes the mean probability the wanted share."""
+    """Return the intercept for which the mean probability is `share`, by bisection."""
     low, high = -50.0, 50.0
     for _ in range(60):
         middle = (low + high) / 2

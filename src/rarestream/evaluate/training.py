@@ -1,4 +1,4 @@
-"""Training is evaluation: every row is scored before it is learned (progressive validation).
+"""Training with progressive validation: every row is scored before it is learned.
 
 run = train(model, read("clicks.svm.gz"))
 print(model.progress.auc)
@@ -23,7 +23,7 @@ from rarestream.readers import Stream
 
 
 class Learning(Protocol):
-    """What can be trained: a Model, or many settings at once."""
+    """What a TrainingRun can train: a Model, or a race of many settings."""
 
     rows: int
     positives: int
@@ -40,19 +40,51 @@ class Learning(Protocol):
 
 
 class Step(NamedTuple):
-    """Some rows that were just learned, and the score each had before."""
+    """Some rows that were just learned, and the score that each had before."""
 
     block: Block
     scores: NDArray[np.float64]
-    mark: bool  # whether a count of rows that was asked for is reached
+    mark: bool  # whether `model.rows` is now one of the marks
 
 
-class Run:
-    """One run of training: iterate over it, and it learns, a step at a time.
+class TrainingRun:
+    """One run of training. Iterating over it learns the data, one Step at a time.
 
-    After each step `model.source` says how far the data were learned, so the model may be saved, and resumed from,
-    at any of them. Leaving the loop ends the run. Blocks are cut at each of `marks`, ascending counts of
-    `model.rows`; that changes no weight.
+    After each step `model.source` stores how far the data were learned, so the model can be saved at any step and
+    training resumed from there. Leaving the loop ends the run.
+
+    Parameters
+    ----------
+    model : Model or Racing
+        What to train.
+    stream : Stream
+        The data.
+    place : Place, optional
+        Where to start in the data, as `place_in` returns it. By default at the start.
+    passes : int, >= 1, optional
+        Total number of passes, those before `place` included. By default that of `place`.
+    max_rows : int, >= 1, optional
+        Number of rows to learn in this run. By default all.
+    marks : iterable of int, ascending
+        Counts of `model.rows` at which a step ends, for reports. They change no weight.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows learned in this run.
+    nonzeros : int
+        Number of their non-zeros.
+    refused : int
+        Number of invalid rows skipped.
+    refusals : list of str
+        Messages for the first few of them.
+    interrupted : bool
+        Whether `interrupt` was called.
+
+    Raises
+    ------
+    ValueError
+        If `passes` or `max_rows` is below 1.
     """
 
     def __init__(
@@ -73,10 +105,10 @@ class Run:
         self.model = model
         self.stream = stream
         self.place = dataclasses.replace(place, passes=max(passes or place.passes, place.number))
-        self.rows = 0  # learned in this run
-        self.nonzeros = 0  # of these rows
-        self.refused = 0  # rows that broke a rule and were skipped
-        self.refusals: list[str] = []  # what was wrong with the first of them
+        self.rows = 0
+        self.nonzeros = 0
+        self.refused = 0
+        self.refusals: list[str] = []
         self.interrupted = False
         self._max_rows = max_rows
         self._marks = iter(marks)
@@ -85,7 +117,7 @@ class Run:
 
     @property
     def fraction(self) -> float | None:
-        """How much of the way is behind, 0 to 1; None if nobody can know."""
+        """Share of the run that is done, 0 to 1; None if it is not known."""
         shares = [] if self._max_rows is None else [self.rows / self._max_rows]
         within = self.stream.fraction
         if within is not None:
@@ -93,9 +125,9 @@ class Run:
         return max(shares, default=None)
 
     def interrupt(self) -> None:
-        """Ends the run after the rows at hand; from a pipe, after those that have come. Meant for signal handlers.
+        """End the run after the current rows; of a pipe, after the rows that have arrived. For signal handlers.
 
-        A second time it ends the run at once: what was learned stays.
+        A second call ends the run at once. What was learned is kept.
         """
         if self.interrupted:
             self._hurried = True
@@ -106,27 +138,27 @@ class Run:
 
     @property
     def _leaving(self) -> bool:
-        """Whether rows that may still come are left for later. Those from a pipe would be lost."""
+        """Whether to leave the remaining rows for a later run. Those of a pipe would be lost, so they are learned."""
         return self._hurried or (self.interrupted and self.stream.replayable)
 
     def __iter__(self) -> Iterator[Step]:
         try:
             for block in self._blocks():
-                behind = 0  # of the block
+                done = 0  # rows of the block
                 for piece, mark in self._cut(block):
-                    yield self._learned(piece, mark, behind)
-                    behind += len(piece)
+                    yield self._learned(piece, mark, done)
+                    done += len(piece)
                     if self._leaving or self.rows == self._max_rows:
                         return
         except KeyboardInterrupt:
             if not self.interrupted:
                 raise
 
-    def _learned(self, block: Block, mark: bool, behind: int) -> Step:
+    def _learned(self, block: Block, mark: bool, done: int) -> Step:
         try:
             scores = self.model.learn(block, again=self.place.number > 1)
         except RowError as error:
-            place = self.stream.where(behind + error.row)
+            place = self.stream.where(done + error.row)
             if place is None:
                 raise
             raise RowError(error.where, error.row, error.says, place) from error
@@ -136,16 +168,16 @@ class Run:
         return Step(block, scores, mark)
 
     def _blocks(self) -> Iterator[Block]:
-        """The blocks of the passes that are left."""
+        """Yield the blocks of the remaining passes."""
         if self.place.complete and self.place.number >= self.place.passes:
             return
-        first = self.place.number + self.place.complete  # a pass that came to its end is not read again
+        first = self.place.number + self.place.complete  # a complete pass is not read again
         for number in range(first, self.place.passes + 1):
             if number > self.place.number:
                 self._move(number=number, rows=0, complete=False)
             self.stream.skip(self.place.rows)
             blocks = iter(self.stream)
-            if self.interrupted:  # before there was a pass to stop
+            if self.interrupted:  # before this pass began, so that its stop was not seen
                 self.stream.stop()
             while True:
                 self._waiting = True
@@ -157,7 +189,7 @@ class Run:
                 yield block
             if self.interrupted:
                 return
-        # A line that was left out is still to be learned; not where rows are shuffled, as it would change their order.
+        # A line that was left out is learned later, except after a shuffle, whose order it would change.
         self._move(complete=self.stream.unfinished is None or self.stream.settings["shuffle"] is not None)
 
     def _cut(self, block: Block) -> Iterator[tuple[Block, bool]]:
@@ -174,7 +206,7 @@ class Run:
             block = block[size:]
 
     def _next_mark(self) -> int:
-        """The first mark beyond the rows learned."""
+        """Return the first mark beyond the rows learned."""
         for mark in self._marks:
             if mark > self.model.rows:
                 self._marks = itertools.chain([mark], self._marks)
@@ -182,7 +214,7 @@ class Run:
         return 1 << 62
 
     def _count_refusals(self) -> None:
-        if self.place.number == 1 or not self.refused:  # later passes meet the same rows again
+        if self.place.number == 1 or not self.refused:  # later passes skip the same rows again
             self.refused, self.refusals = self.stream.refused, self.stream.refusals
 
     def _move(self, **changes: int | bool) -> None:
@@ -196,10 +228,29 @@ def train(
     *,
     passes: int = 1,
     max_rows: int | None = None,
-    report: Callable[[Run, Step], object] | None = None,
-) -> Run:
-    """Learns a stream from its start. `report` is told of every step."""
-    run = Run(model, stream, passes=passes, max_rows=max_rows)
+    report: Callable[[TrainingRun, Step], object] | None = None,
+) -> TrainingRun:
+    """Learn a stream from its start.
+
+    Parameters
+    ----------
+    model : Model
+        The model to train.
+    stream : Stream
+        The data, as `read` returns them.
+    passes : int, >= 1, default 1
+        Number of passes.
+    max_rows : int, >= 1, optional
+        Number of rows to learn. By default all.
+    report : callable, optional
+        Called with the run and each Step.
+
+    Returns
+    -------
+    TrainingRun
+        The run, with the counts of what was learned.
+    """
+    run = TrainingRun(model, stream, passes=passes, max_rows=max_rows)
     for step in run:
         if report is not None:
             report(run, step)
@@ -207,7 +258,7 @@ def train(
 
 
 def doubling(first: int = 1000, factor: float = 2.0) -> Iterator[int]:
-    """Marks at growing distances: first, then each `factor` times the one before."""
+    """Yield marks for a TrainingRun: `first`, then each `factor` (> 1) times the one before."""
     if factor <= 1:
         raise DataError(f"doubling: the factor must be > 1, got {factor}.")
     mark = float(first)

@@ -29,7 +29,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import RATES, STRENGTHS, About, Learner, non_negative, positive, register, switch
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import RATES, STRENGTHS, non_negative, positive, switch
 
 
 @register("adagrad")

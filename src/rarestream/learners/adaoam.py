@@ -42,8 +42,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import About, Layout, Learner, State, non_negative, positive, register, whole
-from rarestream.learners.pairs import kept_pairs, no_pairs, ready_pairs, taken_pairs
+from rarestream.learners.base import About, Learner
+from rarestream.learners.pairs import dump_pairs, load_pairs, no_pairs, reserve_pairs
+from rarestream.learners.registry import register
+from rarestream.learners.settings import non_negative, positive, whole
+from rarestream.learners.state import Layout, State
 
 
 @register("adaoam")
@@ -78,18 +81,19 @@ class AdaOam(Learner):
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l2, self.epsilon, float(self.rank), float(self.seed)]
 
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         return {"drawn": np.zeros(2 * self.rank)} if self.rank else no_pairs(dtype)
 
-    def ready(self, state: State, block: Block) -> State:
-        return state if self.rank else ready_pairs(state, block, "AdaOam")
+    def reserve(self, state: State, block: Block) -> State:
+        return state if self.rank else reserve_pairs(state, block, "AdaOam")
 
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        return state.more if self.rank else kept_pairs(state)
+    def dump_extra(self, state: State, n_features: int) -> Mapping[str, NDArray[Any]]:
+        return state.extra if self.rank else dump_pairs(state)
 
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        return super().taken(state, kept) if self.rank else taken_pairs(state, kept)
+    def load_extra(self, state: State, saved: Mapping[str, NDArray[Any]]) -> State:
+        return super().load_extra(state, saved) if self.rank else load_pairs(state, saved)
 
     def check(self, state: State) -> None:
-        if (state.table[:, 1] < 0).any() or (state.tally[-2:] < 0).any():
+        tally = self.tally(state)
+        if (state.table[:, 1] < 0).any() or tally["ww"] < 0 or tally["longest"] < 0:
             raise ValueError("its squares are negative")

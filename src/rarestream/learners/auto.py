@@ -1,7 +1,7 @@
 """Auto: races many settings on the first rows, then goes on as the best of them.
 
 The settings are learning rates around the defaults of both losses of DualAveraging, and the
-accumulators of AdaGrad (`auto_learners` in lanes.py). Each learns every row in a lane of its own. Once
+accumulators of AdaGrad (`Auto.candidates`). Each learns every row in a lane of its own. Once
 `rows` rows have been learned, one stays and becomes the model's learner; the others are dropped. With
 A the AUC of the scores that the rows but the first quarter had before they were learned, and e the
 standard error of its difference from that of the default, DualAveraging(loss="auc"), the one with the
@@ -18,28 +18,13 @@ whatever the model is after. A row of importance h counts as h rows learned at o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
-
-from rarestream.blocks import Block
-from rarestream.learners.base import TALLY, About, Kernel, Layout, Learner, State, Turn, register, whole, zeros
-from rarestream.learners.lanes import LEAST, LaneKernel, Lanes, LaneState, auto_learners, choice, judged
-from rarestream.metrics.paired import Standings
-from rarestream.metrics.rows import Rows
-
-FIRST_LOOK = 512  # rows before which nobody leads but the default
-MOST_BYTES = 1 << 30
-RACED, LEAD = len(TALLY), len(TALLY) + 1  # where the tally keeps the rows raced, and the lane in the lead
-
-
-@cache
-def _lanes() -> Lanes:
-    return Lanes(auto_learners())
+from rarestream.learners.base import About, Learner
+from rarestream.learners.dual_averaging import DualAveraging
+from rarestream.learners.registry import register
+from rarestream.learners.settings import whole
 
 
 @register("auto")
@@ -62,156 +47,26 @@ class Auto(Learner):
     def name(self) -> str:
         return "auto"
 
-    @property
-    def layout(self) -> Layout:
-        return _lanes().layout
-
     def kernel_settings(self) -> list[float]:
-        return []
+        raise TypeError("Auto: it has no kernel of its own; engines.Race runs it.")
 
-    def kernel(self) -> Kernel:
-        return AutoKernel()
+    @staticmethod
+    def candidates() -> list[Learner]:
+        """Return the settings that `auto` and `rarestream race` try, the default first.
 
-    @property
-    def widest(self) -> int:
-        return MOST_BYTES // _lanes().bytes
+        Learning rates around the defaults of both losses, further up for long streams; and the accumulators of AdaGrad,
+        which large vocabularies want.
+        """
+        return Auto.first_candidates()
 
-    # -- state
-
-    def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
-        slots = min(slots, self.widest)
-        tally = np.zeros(len(TALLY) + len(self.layout.numbers))
-        known = zeros((slots,), np.float32) if largest else None
-        return State(_lanes().table(slots), tally, known, self.more(slots, dtype))
-
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
-        return {
-            "means": np.zeros((4, _lanes().width)),
-            "scores": np.zeros((self.rows, _lanes().width), np.float32),
-            "labels": np.zeros(self.rows, np.int8),
-            "importances": np.zeros(self.rows),
-        }
-
-    def grown(self, state: State, slots: int) -> State:
-        wider = _lanes().grown(_lane_state(state), slots)
-        return state._replace(table=wider.table, largest=wider.largest)
-
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        raced = int(state.tally[RACED])
-        return {name: part if name == "means" else part[:raced] for name, part in state.more.items()}
-
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        raced, lead = state.tally[[RACED, LEAD]]
-        if raced not in range(self.rows) or lead not in range(len(_lanes().learners)):
-            raise ValueError(f"it has raced {raced} rows and lane {lead} leads")
-        for name, array in state.more.items():
-            part = array if name == "means" else array[: int(raced)]
-            if kept[name].dtype != part.dtype or kept[name].shape != part.shape:
-                raise ValueError(f"array {name!r} is {kept[name].dtype}{list(kept[name].shape)}")
-            part[...] = kept[name]
-        if not np.isin(kept["labels"], (-1, 1)).all() or (kept["importances"] <= 0).any():
-            raise ValueError("its rows have strange labels or importances")
-        return state
-
-    def check(self, state: State) -> None:
-        lanes = _lanes()
-        roots = [lanes.columns(lane)[1] for lane in range(len(lanes.learners))]
-        if (state.table[:, roots] < 0).any():
-            raise ValueError("a root is negative")
-
-    # -- the race
-
-    def threshold(self, tally: NDArray[np.float64]) -> float:
-        return _lanes().learners[int(tally[LEAD])].threshold(tally)
-
-    def pause(self, state: State, block: Block) -> int | None:
-        """Up to the next look at who leads, or to the first row that is too wide to race."""
-        stop = _after(block, self._next_look(int(state.tally[RACED])) - int(state.tally[RACED]))
-        most = self.widest - 1  # a slot stays that no row touches: Model.score
-        if block.width > most:
-            wide = np.flatnonzero(block.indices >= most)
-            if len(wide):
-                row = int(np.searchsorted(block.indptr, wide[0], "right")) - 1
-                stop = row if stop is None else min(stop, row)
-        return stop
-
-    def turn(self, state: State, rest: Block | None, dtype: DTypeLike) -> Turn:
-        """Looks who leads, and ends the race if it is time: `rest` are the rows to come, None that it is."""
-        raced, lead = int(state.tally[RACED]), self._leader(state)
-        scores = state.more["scores"][:raced, lead].astype(np.float64)
-        rows = Rows(state.more["labels"][:raced], scores, state.more["importances"][:raced])
-        if rest is None or raced == self.rows or self.pause(state, rest) == 0:
-            return Turn(_lanes().learners[lead], _lanes().state(lead, _lane_state(state), dtype), rows)
-        state.tally[LEAD] = lead
-        _report(state)
-        return Turn(self, state, rows)
-
-    def leader(self, state: State) -> Learner:
-        return _lanes().learners[int(state.tally[LEAD])]
-
-    def _next_look(self, raced: int) -> int:
-        look = FIRST_LOOK
-        while look <= raced:
-            look *= 2
-        return min(look, self.rows)
-
-    def _leader(self, state: State) -> int:
-        raced = int(state.tally[RACED])
-        seen = slice(judged(raced), raced)
-        labels, importances = state.more["labels"][seen], state.more["importances"][seen]
-        positives = int((labels > 0).sum())
-        if min(positives, len(labels) - positives) < LEAST:
-            return 0
-        weights = None if (importances == 1).all() else importances
-        scores = state.more["scores"][seen, : len(_lanes().learners)]
-        return choice(Standings(labels, scores, weights))
-
-
-class AutoKernel(Kernel):
-    """Learns all lanes, and scores as the one in the lead."""
-
-    def __init__(self) -> None:
-        self._lanes = LaneKernel(_lanes())
-
-    def learn(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
-        learned, found = self._lanes.learn(_lane_state(state), block, scale)
-        done = block[:learned]
-        assert done.labels is not None
-        scores[:learned] = found[:learned, int(state.tally[LEAD])]
-        counted = np.arange(learned) if done.importances is None else np.flatnonzero(done.importances)
-        raced = int(state.tally[RACED])
-        here = slice(raced, raced + len(counted))
-        state.more["scores"][here, : found.shape[1]] = found[counted]
-        state.more["labels"][here] = done.labels[counted]
-        state.more["importances"][here] = 1.0 if done.importances is None else done.importances[counted]
-        state.tally[RACED] = here.stop
-        _report(state)
-        return learned
-
-    def score(self, state: State, block: Block, scale: int, scores: NDArray[np.float64]) -> int:
-        """Bit for bit as a model made of the lane in the lead does."""
-        return self._lanes.score_alone(_lane_state(state), int(state.tally[LEAD]), block, scale, scores)
-
-    def weights(self, state: State, start: int, stop: int) -> NDArray[np.float32]:
-        lead = int(state.tally[LEAD])
-        table = np.ascontiguousarray(state.table[start:stop, _lanes().columns(lead)])
-        alone = State(table, state.tally[: len(TALLY)], None, {})
-        found: NDArray[np.float32] = _lanes().learners[lead].kernel().weights(alone, 0, alone.slots)
+    @staticmethod
+    def first_candidates() -> list[Learner]:
+        """Return the settings of the first version, which never change: model files that name none raced these."""
+        factors = (1.0, 0.25, 0.4, 0.6, 0.8, 1.3, 1.7, 2.5, 4.0, 6.0)
+        found: list[Learner] = [DualAveraging(loss="auc", learning_rate=round(0.25 * factor, 4)) for factor in factors]
+        found += [DualAveraging(loss="logistic", learning_rate=round(1.3 * factor, 4)) for factor in factors]
+        found += [
+            DualAveraging(loss="logistic", learning_rate=rate, rate_power=2.0, beta=1e-8)
+            for rate in (0.5, 1.0, 2.0, 4.0)
+        ]
         return found
-
-
-def _lane_state(state: State) -> LaneState:
-    return LaneState(state.table, state.tally[:2], state.more["means"], state.largest)
-
-
-def _report(state: State) -> None:
-    """Puts what the lane in the lead knows of the classes where a model looks for it."""
-    state.tally[2 : len(TALLY)] = state.more["means"][:, int(state.tally[LEAD])]
-
-
-def _after(block: Block, wanted: int) -> int | None:
-    """How many rows there are up to the `wanted`-th that counts; None if it is not among them."""
-    if block.importances is None:
-        return wanted if wanted <= len(block) else None
-    count = np.cumsum(block.importances > 0)
-    return int(np.searchsorted(count, wanted)) + 1 if len(count) and count[-1] >= wanted else None

@@ -21,9 +21,9 @@ With a budget B the leader is looked for among the weights of which at most B ar
     w = argmin <z, w> + sum (beta + sqrt(v)) w^2 / (2 gamma),    |{j: w_j != 0}| <= B
       = -gamma z / (beta + sqrt(v))   where |z w| is among the B largest,    0 elsewhere.
 
-z and v accumulate for all coordinates. |z w| is compared on a ladder of 512 rungs from a number to
-its double (native/ladder.hpp), so that a row costs O(k): a rung lives or dies as a whole, and where
-it does not fit, a few weights less than B live.
+z and v accumulate for all coordinates. |z w| is compared in a histogram with 512 bins from a number to
+its double (native/magnitude_histogram.hpp), so that a row costs O(k): a bin is kept or dropped as a whole,
+and where it does not fit, a few weights less than B are kept.
 
 Against FTRL-Proximal: no term -sigma w in z, a small beta, and r = 1/2 in place of
 2. The defaults were chosen once, for all data sets. The intercept takes plain AdaGrad steps. The score is s,
@@ -44,18 +44,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream import _native
-from rarestream.learners.base import (
-    RATES,
-    STRENGTHS,
-    About,
-    Learner,
-    State,
-    non_negative,
-    one_of,
-    positive,
-    register,
-    whole,
-)
+from rarestream._native import LaneSetting, Loss
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import RATES, STRENGTHS, non_negative, one_of, positive, whole
+from rarestream.learners.state import State
 
 LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 
@@ -111,19 +104,33 @@ class DualAveraging(Learner):
         plain = [float(self.loss_is_logistic), self.learning_rate, self.l1, self.beta, self.rate_power]
         return [*plain, float(self.budget)] if self.budget else plain
 
+    def lane(self) -> LaneSetting | None:
+        if self.budget:  # what a weight is worth depends on all others
+            return None
+        return LaneSetting(
+            loss=Loss.logistic if self.loss_is_logistic else Loss.pairwise_hinge,
+            proximal=False,
+            learning_rate=self.learning_rate,
+            l1=self.l1,
+            l2=0.0,
+            beta=self.beta,
+            rate_power=self.rate_power,
+            intercept=True,
+        )
+
     # The ladder knows what all weights are worth. That follows from z and n, so no file keeps it.
 
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         return {"ladder": _native.ladder(np.zeros(0, dtype), float(self.budget))} if self.budget else {}
 
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
+    def dump_extra(self, state: State, n_features: int) -> Mapping[str, NDArray[Any]]:
         return {}
 
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
+    def load_extra(self, state: State, saved: Mapping[str, NDArray[Any]]) -> State:
         if not self.budget:
             return state
         # No number stands on the ladder yet, so all weights live.
         weight = self.kernel().weights(state, 0, state.slots)
         with np.errstate(over="ignore"):  # infinite worth has a rung, too
             worth = state.table[:, 0] * weight
-        return state._replace(more={"ladder": _native.ladder(worth, float(self.budget))})
+        return state._replace(extra={"ladder": _native.ladder(worth, float(self.budget))})

@@ -59,12 +59,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rarestream.learners.base import TALLY, About, Layout, Learner, State, padded, positive, register, whole
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import positive, whole
+from rarestream.learners.state import Layout, State, padded
 
 LAYOUT = Layout(
     columns={"u": 1, "past": 1, "centre": 1, "sum_neg": 1, "sum_pos": 1},
     numbers=(
-        *("a", "b", "alpha", "a_centre", "b_centre", "alpha_centre"),
+        *("saddle_a", "saddle_b", "alpha", "a_centre", "b_centre", "alpha_centre"),
         *("eta", "width", "alpha_width", "beta", "stage", "stage_rows"),
         *("n", "thetas", "a_sum", "b_sum", "theta", "sizes", "living", "near", "far", "along"),
     ),
@@ -108,36 +111,32 @@ class Fsauc(Learner):
 
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         state = super().start(slots, dtype, largest)
-        eta, width, alpha_width, beta = range(len(TALLY) + 6, len(TALLY) + 10)
-        state.tally[eta] = self.learning_rate
-        state.tally[width] = 2 * math.sqrt(3) * self.radius
-        state.tally[alpha_width] = 2 * math.sqrt(2) * state.tally[width]
-        state.tally[beta] = 9
+        tally = self.tally(state)
+        tally["eta"] = self.learning_rate
+        tally["width"] = 2 * math.sqrt(3) * self.radius
+        tally["alpha_width"] = 2 * math.sqrt(2) * tally["width"]
+        tally["beta"] = 9
         return state
 
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         """Of the weights that are not zero: their coordinates and |u|; and where each coordinate stands among them."""
         at, place = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
         return {"living": at, "size": np.zeros(slots, dtype), "place": place}
 
     def grown(self, state: State, slots: int) -> State:
-        wider = {name: padded(part, slots) for name, part in state.more.items()}
-        return state.grown(slots)._replace(more=wider)
+        wider = {name: padded(part, slots) for name, part in state.extra.items()}
+        return state.grown(slots)._replace(extra=wider)
 
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        return {"living": state.more["living"][: self._living(state)]}
+    def dump_extra(self, state: State, n_features: int) -> Mapping[str, NDArray[Any]]:
+        return {"living": state.extra["living"][: int(self.tally(state)["living"])]}
 
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        living, sizes = kept["living"], abs(state.table[:, 0])
+    def load_extra(self, state: State, saved: Mapping[str, NDArray[Any]]) -> State:
+        living, sizes = saved["living"], abs(state.table[:, 0])
         if living.dtype != np.int32 or not np.array_equal(np.sort(living), np.flatnonzero(sizes)):
             raise ValueError("array 'living' must hold every feature whose 'u' is not zero, once")
-        if len(living) != self._living(state):
+        if len(living) != self.tally(state)["living"]:
             raise ValueError("its number of living weights is wrong")
-        state.more["living"][: len(living)] = living
-        state.more["size"][: len(living)] = sizes[living]
-        state.more["place"][living] = np.arange(1, len(living) + 1)
+        state.extra["living"][: len(living)] = living
+        state.extra["size"][: len(living)] = sizes[living]
+        state.extra["place"][living] = np.arange(1, len(living) + 1)
         return state
-
-    @staticmethod
-    def _living(state: State) -> int:
-        return int(state.tally[len(TALLY) + LAYOUT.numbers.index("living")])

@@ -38,18 +38,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import (
-    PAIR,
-    RATES,
-    STRENGTHS,
-    About,
-    Layout,
-    Learner,
-    non_negative,
-    one_of,
-    positive,
-    register,
-)
+from rarestream._native import LaneSetting, Loss
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import RATES, STRENGTHS, non_negative, one_of, positive
+from rarestream.learners.state import PAIR, Layout
 
 EXACT = Layout({"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}, ("dot_neg", "dot_pos"))  # with S-, S+; <w, S->, <w, S+>
 
@@ -95,3 +88,17 @@ class FtrlAuc(Learner):
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.l2, self.beta]
+
+    def lane(self) -> LaneSetting | None:
+        if self.means != "lazy":
+            return None
+        return LaneSetting(
+            loss=Loss.pairwise_square,
+            proximal=True,
+            learning_rate=self.learning_rate,
+            l1=self.l1,
+            l2=self.l2,
+            beta=self.beta,
+            rate_power=2.0,
+            intercept=False,
+        )

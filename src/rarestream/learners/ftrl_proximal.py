@@ -27,7 +27,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import RATES, STRENGTHS, About, Learner, non_negative, positive, register, switch
+from rarestream._native import LaneSetting, Loss
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import RATES, STRENGTHS, non_negative, positive, switch
 
 
 @register("ftrl-proximal")
@@ -57,3 +60,15 @@ class FtrlProximal(Learner):
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.l2, self.beta, float(self.intercept)]
+
+    def lane(self) -> LaneSetting:
+        return LaneSetting(
+            loss=Loss.logistic,
+            proximal=True,
+            learning_rate=self.learning_rate,
+            l1=self.l1,
+            l2=self.l2,
+            beta=self.beta,
+            rate_power=2.0,
+            intercept=self.intercept,
+        )

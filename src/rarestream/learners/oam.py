@@ -45,10 +45,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import TALLY, About, Layout, Learner, State, one_of, padded, positive, register, whole
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import one_of, positive, whole
+from rarestream.learners.state import Layout, State, padded
 
 LEARNING_RATES = {"sequential": 0.03, "gradient": 0.003}
-ROWS = slice(len(TALLY), len(TALLY) + 2)  # rows of each class, in the numbers of a state
 
 
 @register("oam")
@@ -93,7 +95,7 @@ class Oam(Learner):
     # The kept rows: N places for positives, then N for negatives, each with room for the longest row so far. A file
     # holds them end to end.
 
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         return {
             "lengths": np.zeros(2 * self.buffer, np.int32),
             "indices": np.zeros((2 * self.buffer, 0), np.int32),
@@ -103,28 +105,28 @@ class Oam(Learner):
         }
 
     def grown(self, state: State, slots: int) -> State:
-        return super().grown(state, slots)._replace(more={**state.more, "now": padded(state.more["now"], slots)})
+        return super().grown(state, slots)._replace(extra={**state.extra, "now": padded(state.extra["now"], slots)})
 
-    def ready(self, state: State, block: Block) -> State:
+    def reserve(self, state: State, block: Block) -> State:
         longest = int(np.diff(block.indptr).max(initial=0))
-        return state if longest <= state.more["indices"].shape[1] else self._roomy(state, longest)
+        return state if longest <= state.extra["indices"].shape[1] else self._roomy(state, longest)
 
     def _roomy(self, state: State, longest: int) -> State:
         """The state with room for kept rows of that length, and some to spare."""
         wider = {}
         for name in ("indices", "values"):
-            narrow = state.more[name]
+            narrow = state.extra[name]
             wider[name] = np.zeros((len(narrow), longest + longest // 4), narrow.dtype)
             wider[name][:, : narrow.shape[1]] = narrow
-        return state._replace(more={**state.more, **wider})
+        return state._replace(extra={**state.extra, **wider})
 
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        lengths = state.more["lengths"]
-        taken = np.arange(state.more["indices"].shape[1]) < lengths[:, None]
-        return {"lengths": lengths, **{name: state.more[name][taken] for name in ("indices", "values")}}
+    def dump_extra(self, state: State, n_features: int) -> Mapping[str, NDArray[Any]]:
+        lengths = state.extra["lengths"]
+        used = np.arange(state.extra["indices"].shape[1]) < lengths[:, None]
+        return {"lengths": lengths, **{name: state.extra[name][used] for name in ("indices", "values")}}
 
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        lengths, indices, values = kept["lengths"], kept["indices"], kept["values"]
+    def load_extra(self, state: State, saved: Mapping[str, NDArray[Any]]) -> State:
+        lengths, indices, values = saved["lengths"], saved["indices"], saved["values"]
         for name, array, size in (("lengths", lengths, 2 * self.buffer), ("indices", indices, len(values))):
             if array.dtype != np.int32 or array.shape != (size,):
                 raise ValueError(f"array {name!r} is {array.dtype}{list(array.shape)}")
@@ -137,19 +139,20 @@ class Oam(Learner):
         if not np.isin(falls, starts).all() or (indices < 0).any() or (indices >= state.features).any():
             raise ValueError(f"array 'indices' must ascend within 0 .. {state.features - 1}, row by row")
         state = self._roomy(state, int(lengths.max()))
-        taken = np.arange(state.more["indices"].shape[1]) < lengths[:, None]
-        state.more["lengths"][:] = lengths
-        state.more["indices"][taken] = indices
-        state.more["values"][taken] = values
+        used = np.arange(state.extra["indices"].shape[1]) < lengths[:, None]
+        state.extra["lengths"][:] = lengths
+        state.extra["indices"][used] = indices
+        state.extra["values"][used] = values
         return state
 
     def check(self, state: State) -> None:
-        rows, longest = state.tally[ROWS], state.tally[ROWS.stop]
+        tally = self.tally(state)
+        rows, longest = np.array([tally["rows_pos"], tally["rows_neg"]]), tally["longest"]
         if (rows < 0).any() or (rows > 2**53).any() or (rows % 1 != 0).any() or longest < 0:
             raise ValueError("its rows of each class are not counts")
         places = np.tile(np.arange(self.buffer), 2)
-        if state.more["lengths"][places >= np.repeat(rows, self.buffer)].any():
+        if state.extra["lengths"][places >= np.repeat(rows, self.buffer)].any():
             raise ValueError("it keeps more rows than it has seen")
-        norms = np.sqrt(np.square(state.more["values"], dtype=np.float64).sum(axis=1))
+        norms = np.sqrt(np.square(state.extra["values"], dtype=np.float64).sum(axis=1))
         if not (norms <= longest * (1 + 1e-5)).all():
             raise ValueError("it keeps a row longer than any it has seen")

@@ -40,9 +40,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import About, Layout, Learner, State, non_negative, positive, register, whole
-from rarestream.learners.pairs import kept_pairs, no_pairs, ready_pairs, taken_pairs
+from rarestream.learners.base import About, Learner
+from rarestream.learners.pairs import dump_pairs, load_pairs, no_pairs, reserve_pairs
+from rarestream.learners.registry import register
+from rarestream.learners.settings import non_negative, positive, whole
 from rarestream.learners.span import DENSE
+from rarestream.learners.state import Layout, State
 
 
 @register("opauc")
@@ -83,17 +86,17 @@ class Opauc(Learner):
             {"u": 1, "u_low": 1, "sum_neg": 1, "sketch_neg": self.rank, "sum_pos": 1, "sketch_pos": self.rank}
         )
 
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         if self.rank == 0:
             return no_pairs(dtype)
         m = 2 * (1 + self.rank)
         return {"span": np.zeros(1 + 2 * m + m * m), "drawn": np.zeros(2 * self.rank)}
 
-    def ready(self, state: State, block: Block) -> State:
-        return state if self.rank else ready_pairs(state, block, "Opauc")
+    def reserve(self, state: State, block: Block) -> State:
+        return state if self.rank else reserve_pairs(state, block, "Opauc")
 
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        return state.more if self.rank else kept_pairs(state)
+    def dump_extra(self, state: State, n_features: int) -> Mapping[str, NDArray[Any]]:
+        return state.extra if self.rank else dump_pairs(state)
 
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        return super().taken(state, kept) if self.rank else taken_pairs(state, kept)
+    def load_extra(self, state: State, saved: Mapping[str, NDArray[Any]]) -> State:
+        return super().load_extra(state, saved) if self.rank else load_pairs(state, saved)

@@ -1,4 +1,4 @@
-"""The sums of x x' of each class in full, for learners of a few thousand features: native/products.hpp."""
+"""The sums of x x' of each class in full, for learners of a few thousand features: native/second_moments.hpp."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError, advice
-from rarestream.learners.base import State
+from rarestream.learners.state import State
 
 MOST = 5000  # features whose pairs are kept: two matrices, 200 MB in float32
 LANES = 8
@@ -21,9 +21,9 @@ def no_pairs(dtype: DTypeLike) -> dict[str, NDArray[Any]]:
     return {"pairs": np.zeros((2, 0, 0), dtype)}
 
 
-def ready_pairs(state: State, block: Block, who: str) -> State:
-    """The state with room for the pairs of these rows."""
-    room = state.more["pairs"].shape[1]
+def reserve_pairs(state: State, block: Block, who: str) -> State:
+    """Return the state with room for the pairs of these rows."""
+    room = state.extra["pairs"].shape[1]
     if block.width <= room:
         return state
     if block.width > MOST:
@@ -31,20 +31,20 @@ def ready_pairs(state: State, block: Block, who: str) -> State:
             f"{who}: with rank=0 it keeps all pairs of features, of {MOST:,} at most, and feature index "
             f"{block.width - 1} has come. Use a sketch of them, such as " + advice("rank=50.", "--set rank=50.")
         )
-    return _placed(state, state.more["pairs"], min(MOST, max(block.width, room * 3 // 2)))
+    return _placed(state, state.extra["pairs"], min(MOST, max(block.width, room * 3 // 2)))
 
 
-def kept_pairs(state: State) -> dict[str, NDArray[Any]]:
-    """As a file keeps them: of the features seen."""
-    pairs = state.more["pairs"]
+def dump_pairs(state: State) -> dict[str, NDArray[Any]]:
+    """Return the pairs as a file keeps them: those of the features seen."""
+    pairs = state.extra["pairs"]
     seen = np.flatnonzero(pairs.diagonal(axis1=1, axis2=2).any(axis=0))
     size = seen[-1] + 1 if len(seen) else 0
     return {"pairs": np.ascontiguousarray(pairs[:, :size, :size])}
 
 
-def taken_pairs(state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-    """The state with the pairs of a file; ValueError or KeyError if they break a rule."""
-    pairs, size = kept["pairs"], min(MOST, state.features)
+def load_pairs(state: State, saved: Mapping[str, NDArray[Any]]) -> State:
+    """Return the state with the pairs of a file; ValueError or KeyError if they break a rule."""
+    pairs, size = saved["pairs"], min(MOST, state.features)
     if pairs.dtype != state.table.dtype or pairs.ndim != 3 or pairs.shape[0] != 2:
         raise ValueError(f"array 'pairs' is {pairs.dtype}{list(pairs.shape)}")
     if pairs.shape[1] != pairs.shape[2] or pairs.shape[1] > size:
@@ -53,8 +53,8 @@ def taken_pairs(state: State, kept: Mapping[str, NDArray[Any]]) -> State:
 
 
 def _placed(state: State, pairs: NDArray[Any], room: int) -> State:
-    """The state with these pairs in a square of that size or a little larger."""
+    """Return the state with these pairs in a square of that size or a little larger."""
     room = -(-room // LANES) * LANES
     wider = np.zeros((2, room, room), pairs.dtype)
     wider[:, : pairs.shape[1], : pairs.shape[2]] = pairs
-    return state._replace(more={**state.more, "pairs": wider})
+    return state._replace(extra={**state.extra, "pairs": wider})

@@ -23,7 +23,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Layout, Learner, non_negative, positive, register, switch
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import non_negative, positive, switch
+from rarestream.learners.state import Layout
 
 
 @register("rda")

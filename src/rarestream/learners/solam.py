@@ -55,14 +55,17 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import LARGEST_INDEX
-from rarestream.learners.base import TALLY, About, Layout, Learner, State, positive, register, whole
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import positive, whole
+from rarestream.learners.state import Layout, State
 
 EPOCHS = 256  # as many as native/learners/solam.hpp has
 
 
 LAYOUT = Layout(
     columns={"u": 1, "past": 1, "epoch": 1},
-    numbers=("a", "b", "alpha", "sigma", "kappa", "uu", "u_start", "gammas", "sigmas", "kappas", "epoch"),
+    numbers=("saddle_a", "saddle_b", "alpha", "sigma", "kappa", "uu", "u_start", "gammas", "sigmas", "kappas", "epoch"),
 )
 
 
@@ -95,7 +98,7 @@ class Solam(Learner):
         return LAYOUT
 
     @property
-    def features(self) -> int:
+    def initial_features(self) -> int:
         return self.expected_features
 
     def kernel_settings(self) -> list[float]:
@@ -103,33 +106,33 @@ class Solam(Learner):
 
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         state = super().start(slots, dtype, largest)
-        a, b, alpha, sigma, kappa = range(len(TALLY), len(TALLY) + 5)
-        state.tally[sigma] = 1
+        tally = self.tally(state)
+        tally["sigma"] = 1
         if self.expected_features:
             r = self.radius
-            state.tally[[a, b, alpha]] = r, r, 2 * r
-            state.tally[kappa] = r / math.sqrt(self.expected_features)
+            tally["saddle_a"], tally["saddle_b"], tally["alpha"] = r, r, 2 * r
+            tally["kappa"] = r / math.sqrt(self.expected_features)
         return state
 
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         """Of every epoch: what u has been multiplied by since, and what G was in all, in its own measure."""
         epochs = np.zeros((EPOCHS, 2))
         epochs[0, 0] = 1
         return {"epochs": epochs}
 
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        return {"epochs": state.more["epochs"][: int(state.tally[-1]) + 1]}
+    def dump_extra(self, state: State, n_features: int) -> Mapping[str, NDArray[Any]]:
+        return {"epochs": state.extra["epochs"][: int(self.tally(state)["epoch"]) + 1]}
 
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        epochs, epoch = kept["epochs"], state.tally[-1]
+    def load_extra(self, state: State, saved: Mapping[str, NDArray[Any]]) -> State:
+        epochs, epoch = saved["epochs"], self.tally(state)["epoch"]
         if epoch not in range(EPOCHS) or epochs.dtype != np.float64 or epochs.shape != (int(epoch) + 1, 2):
             raise ValueError("array 'epochs' must have two numbers for every epoch")
         if not np.isin(state.table[:, 2], np.arange(epoch + 1)).all():
             raise ValueError("array 'epoch' has entries that are no epoch")
-        state.more["epochs"][: len(epochs)] = epochs
+        state.extra["epochs"][: len(epochs)] = epochs
         return state
 
     def check(self, state: State) -> None:
-        sigma, _, _, _, gammas, *_ = state.tally[len(TALLY) + 3 :]
-        if not (sigma > 0 and gammas >= 0):
+        tally = self.tally(state)
+        if not (tally["sigma"] > 0 and tally["gammas"] >= 0):
             raise ValueError("its scale or its sum of steps is negative")

@@ -58,19 +58,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rarestream.learners.base import (
-    TALLY,
-    About,
-    Layout,
-    Learner,
-    State,
-    non_negative,
-    one_of,
-    padded,
-    positive,
-    register,
-)
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import non_negative, one_of, positive
 from rarestream.learners.span import DENSE, SPAN
+from rarestream.learners.state import Layout, State, padded
 
 # Of the sparse gradient: w = sigma u, <u, S>, T, <sign u, S>, the number of living u, and where T is set back.
 SCALED = Layout(
@@ -78,7 +70,7 @@ SCALED = Layout(
     numbers=("sigma", "u_neg", "u_pos", "level", "q_neg", "q_pos", "living", "bound"),
     stacked=False,
 )
-CHILDREN = 4  # of an entry of the heap, as in native/deaths.hpp
+CHILDREN = 4  # of an entry of the heap, as in native/zeroing_heap.hpp
 
 
 @register("spam")
@@ -125,9 +117,9 @@ class Spam(Learner):
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, *self._strengths]
 
-    # The heap of native/deaths.hpp. A file keeps its order; the rest follows from the table.
+    # The heap of native/zeroing_heap.hpp. A file keeps its order; the rest follows from the table.
 
-    def more(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         if self.gradient == "full" or self._strengths[0] == 0:
             return {}
         return {
@@ -137,32 +129,30 @@ class Spam(Learner):
         }
 
     def grown(self, state: State, slots: int) -> State:
-        wider = {name: padded(part, slots) for name, part in state.more.items()}
-        return super().grown(state, slots)._replace(more=wider)
+        wider = {name: padded(part, slots) for name, part in state.extra.items()}
+        return super().grown(state, slots)._replace(extra=wider)
 
-    def kept(self, state: State, d: int) -> Mapping[str, NDArray[Any]]:
-        return {"heap": state.more["heap"][: int(self._number(state, "living"))]} if state.more else {}
+    def dump_extra(self, state: State, n_features: int) -> Mapping[str, NDArray[Any]]:
+        return {"heap": state.extra["heap"][: int(self.tally(state)["living"])]} if state.extra else {}
 
-    def taken(self, state: State, kept: Mapping[str, NDArray[Any]]) -> State:
-        if not state.more:
+    def load_extra(self, state: State, saved: Mapping[str, NDArray[Any]]) -> State:
+        if not state.extra:
             return state
-        heap, levels = kept["heap"], abs(state.table[:, 0])
-        living = np.flatnonzero(levels > self._number(state, "level"))
+        heap, levels = saved["heap"], abs(state.table[:, 0])
+        tally = self.tally(state)
+        living = np.flatnonzero(levels > tally["level"])
         if heap.dtype != np.int32 or heap.ndim != 1 or not np.array_equal(np.sort(heap), living):
             raise ValueError("array 'heap' does not hold every weight that is not zero, once")
-        if len(heap) != self._number(state, "living"):
+        if len(heap) != tally["living"]:
             raise ValueError("array 'heap' is not as long as the tally says")
         ordered = levels[heap]
         if (ordered[1:] < ordered[np.arange(len(heap) - 1) // CHILDREN]).any():
             raise ValueError("array 'heap' is out of order")
-        state.more["heap"][: len(heap)] = heap
-        state.more["level"][: len(heap)] = ordered
-        state.more["place"][heap] = np.arange(1, len(heap) + 1)
+        state.extra["heap"][: len(heap)] = heap
+        state.extra["level"][: len(heap)] = ordered
+        state.extra["place"][heap] = np.arange(1, len(heap) + 1)
         return state
 
     def check(self, state: State) -> None:
-        if "sigma" in self.layout.numbers and self._number(state, "sigma") < 0:
+        if "sigma" in self.layout.numbers and self.tally(state)["sigma"] < 0:
             raise ValueError("its sigma is negative")
-
-    def _number(self, state: State, name: str) -> float:
-        return float(state.tally[len(TALLY) + self.layout.numbers.index(name)])

@@ -1,8 +1,8 @@
-"""What learners keep whose steps go along the class means: see native/span.hpp and native/dense.hpp."""
+"""What learners keep whose steps go along the class means: native/low_rank_weights.hpp and native/dense_weights.hpp."""
 
 from __future__ import annotations
 
-from rarestream.learners.base import Layout
+from rarestream.learners.state import Layout
 
 # w = sigma (u + M alpha), M being the two class sums: sigma and alpha, then M'u, then M'M.
 SPAN = Layout(

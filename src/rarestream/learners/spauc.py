@@ -35,8 +35,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Layout, Learner, non_negative, positive, register
+from rarestream.learners.base import About, Learner
+from rarestream.learners.registry import register
+from rarestream.learners.settings import non_negative, positive
 from rarestream.learners.span import DENSE, SPAN
+from rarestream.learners.state import Layout
 
 
 @register("spauc")

@@ -1,4 +1,4 @@
-"""How good a ranking is: AUC exact, streaming and windowed, ties half, with intervals; and its company."""
+"""Metrics of a ranking: AUC, exact, streaming and windowed, with confidence intervals; average precision; recall."""
 
 from rarestream.metrics.curves import average_precision, recall_at_fpr
 from rarestream.metrics.estimate import Estimate

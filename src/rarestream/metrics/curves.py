@@ -1,6 +1,6 @@
-"""What else says how good a ranking of rare positives is: average precision, recall at a false-positive rate.
+"""Average precision, and recall at a false-positive rate: metrics for rare positives.
 
-Both read the curve through every distinct score, from the highest down; equal
+Both follow the curve through every distinct score, from the highest down; equal
 scores are one step, so the order of rows does not matter.
 """
 
@@ -11,12 +11,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
 from rarestream.errors import DataError
-from rarestream.metrics.rows import surveyed
+from rarestream.metrics.rows import valid_rows
 
 
 def average_precision(labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None) -> float:
-    """The mean of precision over recall: sum of precision at each score times the recall gained there."""
-    found, false = _native.tally_scores(*surveyed("average_precision", labels, scores, importances))
+    """Compute average precision: the sum over all scores of precision times the gain in recall.
+
+    Parameters
+    ----------
+    labels, scores, importances : array-like
+        As for `auc`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    DataError
+        If a row is invalid, or a class is missing.
+    """
+    found, false = _native.tally_scores(*valid_rows("average_precision", labels, scores, importances))
     so_far = np.cumsum(found)
     return float((found * (so_far / (so_far + np.cumsum(false)))).sum() / so_far[-1])
 
@@ -24,11 +40,29 @@ def average_precision(labels: ArrayLike, scores: ArrayLike, importances: ArrayLi
 def recall_at_fpr(
     labels: ArrayLike, scores: ArrayLike, fprs: ArrayLike, importances: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """For each of `fprs`, the largest recall whose false-positive rate is no higher; no interpolation."""
+    """Compute the largest recall at given false-positive rates, without interpolation.
+
+    Parameters
+    ----------
+    labels, scores, importances : array-like
+        As for `auc`.
+    fprs : array-like, between 0 and 1
+        Maximum false-positive rates.
+
+    Returns
+    -------
+    array
+        The recall at each rate.
+
+    Raises
+    ------
+    DataError
+        If a rate or a row is invalid, or a class is missing.
+    """
     wanted = np.asarray(fprs, np.float64)
     if not ((wanted >= 0) & (wanted <= 1)).all():
         raise DataError(f"recall_at_fpr: rates lie between 0 and 1, got {wanted}.")
-    found, false = _native.tally_scores(*surveyed("recall_at_fpr", labels, scores, importances))
+    found, false = _native.tally_scores(*valid_rows("recall_at_fpr", labels, scores, importances))
     recall, rate = (np.concatenate([[0.0], np.cumsum(part)]) for part in (found, false))
     recall, rate = recall / recall[-1], rate / rate[-1]
     reached: NDArray[np.float64] = recall[np.searchsorted(rate, wanted, side="right") - 1]

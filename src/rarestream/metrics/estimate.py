@@ -1,17 +1,17 @@
-"""Estimate: a number that knows how far to trust it, and the interval of an AUC.
+"""Estimate: a number with a confidence interval; and the interval of an AUC.
 
 The variance of an AUC is DeLong's: with V the placement of a score (its mid-rank
 within the other class, as a share) and S the variance of V within a class,
 
     var = S_pos / n_pos + S_neg / n_neg.
 
-A symmetric interval would leave [0, 1] and vanish when AUC = 1. So the variance
-is read as that of `trials` independent trials, var = auc (1 - auc) / trials, and
+A symmetric interval would exceed [0, 1], and be empty when AUC = 1. So the variance
+is taken as that of `trials` independent trials, var = auc (1 - auc) / trials, and
 the interval is Wilson's for so many trials, with Student's t in place of the
 normal quantile (degrees of freedom by Welch and Satterthwaite: they are few when
 positives are). No distribution has a variance above auc (1 - auc) / min(n_pos,
-n_neg) [2], so `trials` is never taken below min(n_pos, n_neg); this is also what
-stands in when DeLong's variance is zero or undefined.
+n_neg) [2], so `trials` is at least min(n_pos, n_neg); this value is also used
+when DeLong's variance is zero or undefined.
 
 Rows of unequal importance count as n = (sum h)^2 / sum h^2 rows (Kish).
 
@@ -31,10 +31,18 @@ from rarestream.metrics import student
 
 
 class Estimate(float):
-    """A float with `.low` and `.high`, the ends of its confidence interval, and `.bound`.
+    """A float with a confidence interval.
 
-    `.bound` is the certified numeric error: the value lies within it of what an exact
-    computation would give (0: it is exact). The interval has the bound in it already.
+    Attributes
+    ----------
+    low : float
+        Lower end of the confidence interval, which includes `bound`.
+    high : float
+        Upper end of the confidence interval.
+    bound : float
+        Certified maximum distance from the value of an exact computation; 0 if it is exact.
+    level : float
+        Confidence level of the interval, such as 0.95.
     """
 
     __slots__ = ("bound", "high", "level", "low")
@@ -60,12 +68,12 @@ class Estimate(float):
         return f"{float(self):.4f} [{self.low:.4f}, {self.high:.4f}]"
 
     def __format__(self, spec: str) -> str:
-        """Without a format the interval is there too; with one, the number alone, as a float's."""
+        """Format the number with its interval; with a format specification, the number alone."""
         return float(self).__format__(spec) if spec else str(self)
 
 
 class Difference(Estimate):
-    """An Estimate of a difference, with the two-sided `.p_value` of there being none."""
+    """An Estimate of a difference. `p_value` is two-sided, for the hypothesis that there is no difference."""
 
     __slots__ = ("p_value",)
 
@@ -90,7 +98,7 @@ class Difference(Estimate):
 
 
 class Placements(NamedTuple):
-    """What an interval needs: the AUC, and per class the spread of placements and the rows they count as."""
+    """What an interval is computed from: the AUC and, per class, the variance of placements and the effective rows."""
 
     auc: float
     spread_pos: float
@@ -100,12 +108,12 @@ class Placements(NamedTuple):
 
 
 def unknown(level: float = 0.95) -> Estimate:
-    """The AUC while one class is missing: not a number, anything from 0 to 1."""
+    """Return the AUC while a class is missing: nan, with the interval [0, 1]."""
     return Estimate(math.nan, 0.0, 1.0, 0.0, level)
 
 
 def interval(placed: Placements, level: float, bound: float = 0.0) -> Estimate:
-    """The AUC with its interval, widened by the bound."""
+    """Return the AUC with its interval, widened by the bound."""
     auc = min(1.0, max(0.0, placed.auc))
     fewest = min(placed.n_pos, placed.n_neg)
     variance, freedom = welch(placed)
@@ -121,7 +129,7 @@ def interval(placed: Placements, level: float, bound: float = 0.0) -> Estimate:
 
 
 def welch(placed: Placements) -> tuple[float, float]:
-    """DeLong's variance and its degrees of freedom; zero when a class counts as less than two rows."""
+    """Return DeLong's variance and its degrees of freedom; zero if a class has fewer than two effective rows."""
     if min(placed.n_pos, placed.n_neg) < 2:
         return 0.0, math.inf
     pos = placed.spread_pos / (placed.n_pos - 1)
@@ -129,12 +137,13 @@ def welch(placed: Placements) -> tuple[float, float]:
     variance = pos + neg
     if variance <= 0:
         return 0.0, math.inf
-    if variance < 1e-140:  # only the ratio of the two matters from here on, and their squares must not vanish
+    if variance < 1e-140:  # only the ratio of the two matters below, and their squares must not underflow
         pos, neg = pos / variance, neg / variance
     return variance, (pos + neg) ** 2 / (pos**2 / (placed.n_pos - 1) + neg**2 / (placed.n_neg - 1))
 
 
 def checked_level(level: float) -> float:
+    """Return the confidence level, or raise a DataError if it is not between 0 and 1."""
     if not 0 < level < 1:
         raise DataError(f"metrics: level must lie between 0 and 1, got {level}; 0.95 is usual.")
     return level

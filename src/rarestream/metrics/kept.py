@@ -1,4 +1,4 @@
-"""Scores as they come: all are kept while there is room, then they go into a streaming AUC of fixed memory."""
+"""Keeps scores in memory up to a limit; beyond it, they go into a streaming AUC of fixed memory."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ Batch = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]  # labels, scores
 
 
 class KeptScores:
-    """Labels and scores, a batch at a time, of which up to `room` rows are kept."""
+    """Labels and scores, added a batch at a time.
 
-    def __init__(self, room: int) -> None:
-        self.streamed: StreamingAuc | None = None  # where all rows went when there was no more room
-        self._room = room
+    Parameters
+    ----------
+    limit : int
+        Maximum number of rows to keep in memory.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.streamed: StreamingAuc | None = None  # holds all rows once there are more than the limit
+        self._free = limit
         self._batches: list[Batch] = []
 
     def add(self, labels: NDArray[Any], scores: NDArray[Any], importances: NDArray[Any] | None) -> None:
+        """Add a batch of rows."""
         self._batches.append((labels, scores, importances))
-        self._room -= len(scores)
-        if self._room < 0:
+        self._free -= len(scores)
+        if self._free < 0:
             if self.streamed is None:
                 self.streamed = StreamingAuc()
             for batch in self._batches:
@@ -31,9 +38,9 @@ class KeptScores:
             self._batches.clear()
 
     def joined(self) -> Batch:
-        """All rows as one batch; for scores that are all kept."""
+        """Return all rows as one batch. Only if `streamed` is None."""
         labels, scores, importances = zip(*self._batches, strict=True)
-        self._batches.clear()  # kept once only
+        self._batches.clear()  # before the joined copy is made, so that rows are in memory once only
         weights = None
         if any(part is not None for part in importances):
             weights = np.concatenate(

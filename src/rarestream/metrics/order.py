@@ -1,4 +1,4 @@
-"""Is a stream sorted by label? Online learning needs both classes mixed."""
+"""Detects streams that are sorted by label. Online learning needs both classes mixed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import numpy as np
 from rarestream.blocks import Labels
 from rarestream.errors import advice
 
-ENOUGH = 16.0  # runs to expect before saying anything
-SUSPICIOUS = 5.0  # times fewer than expected
-SELDOM = 16  # rows after which single ones are judged
+ENOUGH = 16.0  # expected runs below which nothing is reported
+SUSPICIOUS = 5.0  # factor by which runs must be fewer than expected
+SELDOM = 16  # single rows between two checks
 
 
 class SortedCheck:
-    """Counts runs of equal labels against the number that a random order would have.
+    """Compares the number of runs of equal labels with that expected in random order.
 
-    With n positives and m negatives in random order one expects 1 + 2nm / (n + m) runs, and hardly ever far
-    fewer. The classes' own counts set the expectation, so rare positives raise no alarm.
+    n positives and m negatives in random order have 1 + 2nm / (n + m) runs on average, and hardly ever far fewer. The
+    expectation follows from the counts of the classes, so rare positives cause no false alarm.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class SortedCheck:
 
     @property
     def expected(self) -> float:
-        """Runs to expect of these counts in random order."""
+        """Expected number of runs in random order."""
         rows = self.positives + self.negatives
         return 1 + 2 * self.positives * self.negatives / rows if rows else 0.0
 
@@ -40,25 +40,35 @@ class SortedCheck:
 
     @property
     def message(self) -> str:
-        """What there is to say of labels that look sorted."""
+        """The warning for labels that look sorted."""
         return (
             f"The rows look sorted by label: {self.positives + self.negatives:,} rows "
-            f"({self.positives:,} positive) change label {self.runs - 1:,} times, where a random order would "
-            f"about {self.expected - 1:,.0f} times. An online learner forgets the class it saw first: "
+            f"({self.positives:,} positive) change label {_times(self.runs - 1)}; about {self.expected - 1:,.0f} "
+            "changes expected in random order. An online learner forgets the class it saw first: "
             f"{advice('shuffle them, as read(..., shuffle=SEED) does', 'pass --shuffle SEED')}."
         )
 
     def add(self, labels: Labels, positives: int | None = None) -> str | None:
-        """Counts a block's labels; as soon as it can be told, and once, a message that they look sorted.
+        """Count the labels of a block.
 
-        `positives`: how many there are among them, if that is known.
+        Parameters
+        ----------
+        labels : array
+            -1 and +1.
+        positives : int, optional
+            Number of positive ones, if known.
+
+        Returns
+        -------
+        str or None
+            The warning, once, as soon as labels look sorted.
         """
         rows = len(labels)
         if not rows:
             return None
         if positives is None:
             positives = int(np.count_nonzero(labels > 0))
-        if rows == 1:  # a fifth of what it costs as a block
+        if rows == 1:  # a fifth of the time of the general case
             first = last = 1 if positives else -1
             changes = 0
         else:
@@ -74,12 +84,12 @@ class SortedCheck:
         return self.message
 
     def state(self) -> list[int]:
-        """All it knows, as whole numbers."""
+        """Return the counts, for `from_state`."""
         return [self.positives, self.negatives, self.runs, self._last]
 
     @classmethod
     def from_state(cls, state: list[int]) -> SortedCheck:
-        """That whose `state()` this is; ValueError if it cannot be one. It has said what it has to say."""
+        """Return the check that has this `state()`; ValueError if there can be none. A warning is not repeated."""
         self = cls()
         self.positives, self.negatives, self.runs, self._last = state
         whole = all(isinstance(number, int) and not isinstance(number, bool) for number in state)
@@ -89,3 +99,7 @@ class SortedCheck:
             raise ValueError(f"its label order is {state!r}")
         self._warned = self.suspicious
         return self
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count:,} times")

@@ -1,7 +1,7 @@
-"""Standings: several scorers on the same rows, each one's AUC, and how sure it is that one beats another.
+"""Standings: the AUCs of several scorers on the same rows, and the standard errors of their differences.
 
 The comparison is DeLong's, as in exact.py: the variance of the difference of two AUCs is that of the
-differences of their placements. Placements are found once a scorer, at the price of a sort; any two
+differences of their placements. Placements are computed once for each scorer, which takes a sort; any two
 can then be compared.
 """
 
@@ -11,11 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import _native
-from rarestream.metrics.rows import one_class
+from rarestream.metrics.rows import raise_one_class
 
 
 class Standings:
-    """The AUCs of the columns of `scores`, ties half, and the standard errors of their differences."""
+    """The AUCs of the columns of `scores`, ties counting one half, and the standard errors of their differences.
+
+    Parameters
+    ----------
+    labels : array of shape (rows,)
+        -1 and +1.
+    scores : array of shape (rows, scorers)
+        One column for each scorer.
+    importances : array of shape (rows,), optional
+        Rows of importance 0 do not count.
+    """
 
     def __init__(
         self,
@@ -26,7 +36,7 @@ class Standings:
         counts = np.ones(len(labels), bool) if importances is None else importances > 0
         classes = [(labels > 0) & counts, (labels <= 0) & counts]
         if not (classes[0].any() and classes[1].any()):
-            one_class("Standings", *(int(mine.sum()) for mine in classes))
+            raise_one_class("Standings", *(int(mine.sum()) for mine in classes))
         self._classes = [_Class(mine, importances) for mine in classes]
         self._placed = [
             _native.placements(labels, np.ascontiguousarray(scores[:, one]), importances)
@@ -35,17 +45,17 @@ class Standings:
         self.aucs = np.array([self._classes[0].mean(placed) for placed in self._placed])
 
     def errors(self, other: int) -> NDArray[np.float64]:
-        """The standard error of each AUC less that of scorer `other`; infinite where a class counts as one row."""
+        """Return the standard error of each AUC minus that of scorer `other`; infinite if a class has only one row."""
         return np.array([self._error(placed - self._placed[other]) for placed in self._placed])
 
     def _error(self, gap: NDArray[np.float64]) -> float:
-        if not gap.any():  # they rank alike: no difference, however few the rows
+        if not gap.any():  # the same ranking: no difference, however few the rows
             return 0.0
         return float(np.sqrt(sum(one.variance(gap) for one in self._classes)))
 
 
 class _Class:
-    """The rows of a class, and how many of equal importance they count as."""
+    """The rows of a class, and their effective number."""
 
     def __init__(self, mine: NDArray[np.bool_], importances: NDArray[np.float64] | None) -> None:
         self._mine = np.flatnonzero(mine)
@@ -57,12 +67,12 @@ class _Class:
         return float(mine.mean() if self._weights is None else mine @ self._weights)
 
     def variance(self, values: NDArray[np.float64]) -> float:
-        """Of the mean of the values; nothing is known from one row."""
+        """Return the variance of the mean of the values; infinite for one row."""
         if self._rows <= 1:
             return float("inf")
         return self.mean(np.square(values - self.mean(values))) / (self._rows - 1)
 
 
 def _shares(importances: NDArray[np.float64]) -> NDArray[np.float64]:
-    scaled: NDArray[np.float64] = importances / importances.max()  # large ones may add up beyond float64
+    scaled: NDArray[np.float64] = importances / importances.max()  # the sum of large ones could overflow
     return scaled / float(scaled.sum())

@@ -1,4 +1,4 @@
-"""Labels, scores and importances from outside: made into the arrays the core reads, or refused."""
+"""Checks labels, scores and importances from callers, and converts them to the arrays of the core."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from rarestream.errors import DataError, advice
 MODERATE = 1e100  # importances in a stream lie between this and its inverse: native/bind_auc.cpp
 
 
-class Rows(NamedTuple):
+class ScoredRows(NamedTuple):
+    """Labels, scores and importances in the types of the core."""
+
     labels: NDArray[np.int8]
-    scores: NDArray[Any]  # float64, or float32 where that was given and wanted
+    scores: NDArray[Any]  # float64; also float32 with `narrow`
     importances: NDArray[np.float64] | None
 
 
-def rows_of(
+def as_rows(
     where: str,
     labels: ArrayLike,
     scores: ArrayLike,
     importances: ArrayLike | None = None,
     *,
     narrow: bool = False,
-) -> Rows:
-    """The three as contiguous arrays of one length. `narrow` keeps float32 scores as they are."""
-    rows = Rows(_labels(where, labels), _scores(where, scores, narrow), _importances(where, importances))
+) -> ScoredRows:
+    """Return the three as contiguous arrays of equal length. With `narrow`, float32 scores are not converted."""
+    rows = ScoredRows(_labels(where, labels), _scores(where, scores, narrow), _importances(where, importances))
     n = len(rows.scores)
     if len(rows.labels) != n or (rows.importances is not None and len(rows.importances) != n):
         extra = "" if rows.importances is None else f" and {len(rows.importances)} importances"
@@ -37,19 +39,19 @@ def rows_of(
     return rows
 
 
-def surveyed(where: str, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None) -> Rows:
-    """Rows that have been looked at: sound, and of both classes."""
-    rows = rows_of(where, labels, scores, importances, narrow=True)
+def valid_rows(where: str, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None) -> ScoredRows:
+    """Return the rows, or raise a DataError if one is invalid or a class is missing."""
+    rows = as_rows(where, labels, scores, importances, narrow=True)
     fault, row, n_pos, n_neg = _native.survey_labels(*rows)
     if fault:
-        refuse(where, fault, row, labels, rows)
+        raise_fault(where, fault, row, labels, rows)
     if not (n_pos and n_neg):
-        one_class(where, n_pos, n_neg)
+        raise_one_class(where, n_pos, n_neg)
     return rows
 
 
-def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
-    """Raises that a class is missing."""
+def raise_one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
+    """Raise a DataError: a class is missing."""
     raise DataError(
         f"{where}: needs rows of both classes, got {n_pos} positive and {n_neg} negative "
         "(rows of importance 0 aside). "
@@ -58,7 +60,7 @@ def one_class(where: str, n_pos: int, n_neg: int) -> NoReturn:
 
 
 def both_classes(where: str, rows: int, positives: int) -> None:
-    """Raises unless some rows are positive and some negative."""
+    """Raise a DataError unless some rows are positive and some negative."""
     if not 0 < positives < rows:
         what = f"all {rows:,} rows are {'positive' if positives else 'negative'}" if rows else "there are no rows"
         raise DataError(
@@ -67,21 +69,21 @@ def both_classes(where: str, rows: int, positives: int) -> None:
         )
 
 
-def refuse(where: str, fault: int, row: int, labels: ArrayLike, rows: Rows) -> NoReturn:
-    """Raises what the core found wrong at a row."""
-    if fault == 1:
+def raise_fault(where: str, fault: int, row: int, labels: ArrayLike, rows: ScoredRows) -> NoReturn:
+    """Raise a DataError for the fault that the core found at a row."""
+    if fault == _native.ScoredFault.label:
         label = np.asarray(labels)[row].item()
         raise DataError(f"{where}: row {row} has the label {label!r}; labels are -1 and +1, or 0 and 1.")
-    if fault == 2:
+    if fault == _native.ScoredFault.mixed_labels:
         raise DataError(f"{where}: labels mix -1, 0 and +1 (row {row} has 0); use -1 and +1, or 0 and 1.")
-    if fault == 3:
+    if fault == _native.ScoredFault.score:
         raise DataError(
             f"{where}: row {row} has the score nan, which has no rank. Drop such rows or give them a score; "
             "infinite scores are fine."
         )
     assert rows.importances is not None
     value = rows.importances[row]
-    if value >= 0 and np.isfinite(value):  # fine where all rows are known, not in a stream
+    if value >= 0 and np.isfinite(value):  # valid for the exact AUC, but not in a stream
         raise DataError(
             f"{where}: row {row} has the importance {value}; importances in a stream lie between {1 / MODERATE:g} and "
             f"{MODERATE:g}, or are 0, which skips a row. Multiply them all by the same number."

@@ -1,16 +1,16 @@
 """StreamingAuc: the AUC of all rows so far, in bounded memory, with a certified bound on its error.
 
-Each class keeps a sketch of the order of its scores. The newest 32768 rows of a
-class are kept as they are. Full, they are sorted, and every four neighbours are
-replaced by one of the middle two: a run of 8192 points. Eight runs of a level
-merge and thin into one of the next level in the same way. A threshold cuts at
-most one group of neighbours in each collapse, so the rank of any threshold is
-off by less than half a group a collapse, which is under 1 / 16384 of the class a
-level. The AUC is a mean rank: its error is at most the sum of both classes'.
-Only comparisons are used, so the scale of the scores does not matter.
+Each class has a sketch of the order of its scores. The newest 32768 rows of a
+class are kept unchanged. When there are that many, they are sorted, and every four
+neighbours are replaced by one of the middle two: a run of 8192 points. Eight runs
+of a level are merged into one of the next level in the same way. A threshold splits
+at most one group of neighbours in each collapse, so the rank of any threshold
+changes by less than half a group per collapse, which is less than 1 / 16384 of the
+class per level. The AUC is a mean rank: its error is at most the sum of those of the
+classes. Only comparisons are used, so the scale of the scores does not matter.
 
-The proof, and the case of unequal importances, stand in docs/metrics.md; the
-core in native/sketch.hpp.
+The proof, and the case of unequal importances, are in docs/metrics.md; the code is
+in native/rank_sketch.hpp.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from numpy.typing import ArrayLike, NDArray
 from rarestream import _native
 from rarestream.errors import DataError
 from rarestream.metrics.estimate import Estimate, Placements, checked_level, interval, unknown
-from rarestream.metrics.rows import Rows, refuse, rows_of
+from rarestream.metrics.rows import ScoredRows, as_rows, raise_fault
 
 State = dict[str, NDArray[Any]]
 
 
 class StreamingAuc:
-    """AUC of a stream, ties half: `add` blocks of rows, read `auc` at any time.
+    """AUC of a stream in bounded memory, a tie counting one half.
 
-    Exact while each class has fewer than 32768 rows; then within `auc.bound` for certain. Where blocks
-    are cut does not matter. Two streams' sketches `merge` into one. At most a few megabytes, and
-    safe to share between threads.
+    `add` blocks of rows, and read `auc` at any time. It is exact while each class has fewer than 32768 rows, and
+    certainly within `auc.bound` afterwards. How rows are divided into blocks makes no difference. It needs a few
+    megabytes at most, and may be shared between threads.
     """
 
     __slots__ = ("_sketch",)
@@ -43,30 +43,55 @@ class StreamingAuc:
         self._sketch = _native.StreamingSketch()
 
     def add(self, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None) -> None:
-        """Counts rows: labels -1/+1 or 0/1, scores, and importances (default 1; 0 skips the row)."""
-        rows = rows_of("StreamingAuc.add", labels, scores, importances)
+        """Add rows.
+
+        Parameters
+        ----------
+        labels : array-like of shape (rows,)
+            -1 and +1, 0 and 1, or booleans.
+        scores : array-like of shape (rows,)
+            Any numbers except nan.
+        importances : array-like of shape (rows,), optional
+            0, or between 1e-100 and 1e100. A row of importance 0 is ignored. By default 1.
+
+        Raises
+        ------
+        DataError
+            If a row is invalid. No row is added then.
+        """
+        rows = as_rows("StreamingAuc.add", labels, scores, importances)
         self.count(rows, labels)
 
-    def count(self, rows: Rows, labels: ArrayLike | None = None) -> None:
-        """`add` for rows in the core's types; `labels` as they came, for the message if one is refused."""
+    def count(self, rows: ScoredRows, labels: ArrayLike | None = None) -> None:
+        """Add rows that are in the types of the core. `labels` are the original ones, for an error message."""
         fault, row = self._sketch.add(*rows)
         if fault:
-            refuse("StreamingAuc.add", fault, row, rows.labels if labels is None else labels, rows)
+            raise_fault("StreamingAuc.add", fault, row, rows.labels if labels is None else labels, rows)
 
     def merge(self, other: StreamingAuc) -> None:
-        """Counts all rows the other has counted; the bounds add up as if they had been one stream."""
+        """Add all rows of another StreamingAuc. The bound is that of a single stream of all rows."""
         self._sketch.merge(other._sketch)
 
     @property
     def auc(self) -> Estimate:
-        """The AUC so far; nan, with the interval [0, 1], while a class is missing. See `estimate`."""
+        """AUC so far, with its 95 % interval; nan, with the interval [0, 1], while a class is missing."""
         return self.estimate()
 
     def estimate(self, level: float = 0.95) -> Estimate:
-        """The AUC with a confidence interval: DeLong's on the sketch, widened by the certified bound.
+        """Return the AUC so far with a confidence interval: DeLong's, widened by the certified bound.
 
-        Scores made while learning come from changing models and are not independent, so for
-        progressive AUC the interval is an approximation; the bound is not.
+        Scores made while learning come from a changing model and are not independent, so for progressive AUC the
+        interval is an approximation. The bound is not.
+
+        Parameters
+        ----------
+        level : float, between 0 and 1, default 0.95
+            Confidence level.
+
+        Returns
+        -------
+        Estimate
+            nan, with the interval [0, 1], while a class is missing.
         """
         checked_level(level)
         (rows_pos, weight_pos, squares_pos) = self._sketch.totals(True)
@@ -80,31 +105,31 @@ class StreamingAuc:
 
     @property
     def n_pos(self) -> int:
-        """Positive rows counted."""
+        """Number of positive rows."""
         return self._sketch.totals(True)[0]
 
     @property
     def n_neg(self) -> int:
-        """Negative rows counted."""
+        """Number of negative rows."""
         return self._sketch.totals(False)[0]
 
     @property
     def weight_pos(self) -> float:
-        """The sum of the positive rows' importances."""
+        """Sum of the importances of positive rows."""
         return self._sketch.totals(True)[1]
 
     @property
     def weight_neg(self) -> float:
-        """The sum of the negative rows' importances."""
+        """Sum of the importances of negative rows."""
         return self._sketch.totals(False)[1]
 
     def state(self) -> State:
-        """All there is to know, as named arrays; small while few rows were counted."""
+        """Return the complete state as named arrays, for `from_state`; small after few rows."""
         return self._sketch.state()
 
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> StreamingAuc:
-        """The StreamingAuc whose `state()` this is, bit for bit."""
+        """Return the StreamingAuc that has this `state()`, bit for bit. Raises DataError if there can be none."""
         self = cls()
         try:
             self._sketch.load({name: np.asarray(array) for name, array in state.items()})
@@ -123,5 +148,5 @@ class StreamingAuc:
 
 
 def _effective(rows: int, weight: float, squares: float) -> float:
-    """How many rows of equal importance they count as; squares of tiny importances may have vanished."""
+    """Return the effective number of rows. The squares of tiny importances may have underflowed."""
     return min(float(rows), max(1.0, weight * (weight / squares))) if squares > 0 else float(rows)

@@ -1,4 +1,4 @@
-"""Student's t distribution, small enough to be here at once: SciPy's takes a tenth of a second to import."""
+"""Student's t distribution. SciPy has it too, but takes a tenth of a second to import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def cdf(t: float, freedom: float) -> float:
-    """P(T <= t) with `freedom` degrees of freedom; inf gives the normal distribution."""
+    """Return P(T <= t) with `freedom` degrees of freedom; infinity gives the normal distribution."""
     if freedom > 1e8:
         return math.erfc(-t / math.sqrt(2)) / 2
     tail = _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
@@ -14,8 +14,8 @@ def cdf(t: float, freedom: float) -> float:
 
 
 def quantile(p: float, freedom: float) -> float:
-    """The t with P(T <= t) = p, for 1/2 <= p < 1."""
-    # Right of zero the distribution function is concave: Newton's steps rise to the root and never pass it.
+    """Return the t with P(T <= t) = p, for 1/2 <= p < 1."""
+    # The distribution function is concave for t > 0, so Newton's steps approach the root from below.
     t = 0.0
     for _ in range(200):
         step = (p - cdf(t, freedom)) / _density(t, freedom)
@@ -33,7 +33,7 @@ def _density(t: float, freedom: float) -> float:
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction (Lentz's evaluation)."""
+    """Return the regularised incomplete beta function, by its continued fraction (Lentz's method)."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):

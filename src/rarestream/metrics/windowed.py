@@ -1,4 +1,4 @@
-"""WindowedAuc: the exact AUC of the last rows of a stream."""
+"""WindowedAuc: the exact AUC of the most recent rows of a stream."""
 
 from __future__ import annotations
 
@@ -12,15 +12,26 @@ from rarestream import _native
 from rarestream.errors import DataError
 from rarestream.metrics.estimate import Estimate, checked_level, unknown
 from rarestream.metrics.exact import auc_interval
-from rarestream.metrics.rows import refuse, rows_of
+from rarestream.metrics.rows import as_rows, raise_fault
 
 State = dict[str, NDArray[Any]]
 
 
 class WindowedAuc:
-    """AUC of the last `window` rows, ties half, computed when asked for from the rows themselves.
+    """Exact AUC of the last rows of a stream, a tie counting one half.
 
-    Rows of importance 0 do not count and take no place. Memory: 17 bytes a row of the window.
+    It is computed from the rows of the window when `auc` is read. Rows of importance 0 are ignored. Each row of the
+    window needs 17 bytes.
+
+    Parameters
+    ----------
+    window : int, >= 2
+        Number of rows in the window.
+
+    Raises
+    ------
+    DataError
+        If `window` is less than 2.
     """
 
     __slots__ = ("_at", "_count", "_importances", "_labels", "_scores", "window")
@@ -32,15 +43,26 @@ class WindowedAuc:
         self._labels = np.zeros(self.window, np.int8)
         self._scores = np.zeros(self.window, np.float64)
         self._importances = np.ones(self.window, np.float64)
-        self._at = 0  # where the next row goes
+        self._at = 0  # position of the next row
         self._count = 0
 
     def add(self, labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None) -> None:
-        """Adds rows; the oldest ones make room."""
-        rows = rows_of("WindowedAuc.add", labels, scores, importances)
+        """Add rows; they replace the oldest ones.
+
+        Parameters
+        ----------
+        labels, scores, importances : array-like
+            As for `auc`.
+
+        Raises
+        ------
+        DataError
+            If a row is invalid. No row is added then.
+        """
+        rows = as_rows("WindowedAuc.add", labels, scores, importances)
         fault, row, _, _ = _native.survey_labels(*rows)
         if fault:
-            refuse("WindowedAuc.add", fault, row, labels, rows)
+            raise_fault("WindowedAuc.add", fault, row, labels, rows)
         y = np.where(rows.labels > 0, 1, -1).astype(np.int8)
         s, h = rows.scores, rows.importances
         if h is not None:
@@ -54,16 +76,22 @@ class WindowedAuc:
         self._count = min(self.window, self._count + len(y))
 
     def __len__(self) -> int:
-        """Rows in the window now."""
+        """Return the current number of rows in the window."""
         return self._count
 
     @property
     def auc(self) -> Estimate:
-        """The exact AUC of the window; nan, with the interval [0, 1], while a class is missing from it."""
+        """Exact AUC of the window, with its 95 % interval; nan, with the interval [0, 1], while a class is missing."""
         return self.estimate()
 
     def estimate(self, level: float = 0.95) -> Estimate:
-        """The AUC with DeLong's interval, as `auc_interval` gives it."""
+        """Return the AUC of the window with a confidence interval, as `auc_interval` does.
+
+        Parameters
+        ----------
+        level : float, between 0 and 1, default 0.95
+            Confidence level.
+        """
         checked_level(level)
         now = self.state()
         if len(np.unique(now["labels"])) < 2:
@@ -72,7 +100,7 @@ class WindowedAuc:
         return auc_interval(now["labels"], now["scores"], None if plain else now["importances"], level)
 
     def state(self) -> State:
-        """The window as named arrays, oldest row first."""
+        """Return the window as named arrays, oldest row first, for `from_state`."""
         order = (self._at - self._count + np.arange(self._count)) % self.window
         return {
             "window": np.array([self.window], np.int64),
@@ -83,7 +111,7 @@ class WindowedAuc:
 
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> WindowedAuc:
-        """The WindowedAuc whose `state()` this is."""
+        """Return the WindowedAuc that has this `state()`. Raises DataError if there can be none."""
         where = "WindowedAuc.from_state"
         missing = {"window", "labels", "scores", "importances"} - set(state)
         if missing:

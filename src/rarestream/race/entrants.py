@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rarestream.learners import Learner, make_learner
+from rarestream.learners.auto import Auto
 from rarestream.learners.ftrl_auc import FtrlAuc
 from rarestream.learners.ftrl_proximal import FtrlProximal
-from rarestream.learners.lanes import auto_learners
 
 MOST = 1024
 
@@ -18,7 +18,7 @@ def entrants(settings: str | Sequence[Learner | str]) -> list[Learner]:
     """The learners that race: those of "auto", or a list of learners or of their names."""
     if isinstance(settings, str) and settings != "auto":
         raise ValueError(f'race: settings are "auto" or a list of learners, got {settings!r}.')
-    found = auto_learners() if isinstance(settings, str) else [_learner(one) for one in settings]
+    found = Auto.candidates() if isinstance(settings, str) else [_learner(one) for one in settings]
     unique = list(dict.fromkeys(found))
     if not unique:
         raise ValueError('race: there are no settings to race. Pass some learners, or "auto".')

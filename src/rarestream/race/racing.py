@@ -1,6 +1,6 @@
 """Racing: many settings learn the same rows in one pass, and are judged by the scores the rows had before.
 
-Settings of the FTRL and dual-averaging learners run side by side in lanes (learners/lanes.py); others get a Model of
+Settings of the FTRL and dual-averaging learners run side by side in lanes (engines/lanes.py); others get a Model of
 their own in the same pass. After 2048, 8192, 32768, ... rows a setting is retired if, on the later half of the rows
 so far, the AUC of the one in the lead is larger by more than four standard errors of their difference (DeLong's, on
 the same rows). At the end all but the first quarter of the rows count:
@@ -16,32 +16,32 @@ pass. Without it they are judged on the first pass, and only the winner goes on 
 from __future__ import annotations
 
 import dataclasses
-import os
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import LARGEST_INDEX, Block
+from rarestream.engines import SCALES
+from rarestream.engines.choice import MIN_CLASS_ROWS, Schedule, best_setting, warm_up
 from rarestream.errors import DataError, RowError, SortedRowsWarning, advice
-from rarestream.evaluate import Run, Step
+from rarestream.evaluate import Step, TrainingRun
 from rarestream.learners import Learner
-from rarestream.learners.lanes import LEAST, choice, judged, lane_of
 from rarestream.metrics import Estimate, SortedCheck, StreamingAuc
 from rarestream.metrics.paired import Standings
-from rarestream.metrics.rows import Rows, both_classes
-from rarestream.model import SCALES, ChosenBy, Model
+from rarestream.metrics.rows import ScoredRows, both_classes
+from rarestream.model import Model
+from rarestream.modelfile.codec import ChosenBy
 from rarestream.race.entrants import entrants
-from rarestream.race.runners import runners_of, without
+from rarestream.race.fitting import ManyFits
 from rarestream.race.sample import Sample, Scored
 from rarestream.readers import Stream
+from rarestream.system import cores, machine_memory
 
-FIRST_LOOK, LOOK_FACTOR = 2048, 4
+SCHEDULE = Schedule(first=2048, factor=4)
 BEATEN, CLEAR = 4.0, 2.0  # standard errors
 KEPT, FEWEST_KEPT, MOST_KEPT = 1 << 19, 1 << 12, 1 << 14  # scores of a class, of all settings; rows of a class
 
@@ -63,7 +63,7 @@ class Entrant:
 
     @property
     def in_lane(self) -> bool:
-        return lane_of(self.learner) is not None
+        return self.learner.lane() is not None
 
     @property
     def close(self) -> bool:
@@ -102,7 +102,7 @@ def race(
     max_rows: int | None = None,
     memory: int | None = None,
     threads: int | None = None,
-    report: Callable[[Run, Step], object] | None = None,
+    report: Callable[[TrainingRun, Step], object] | None = None,
 ) -> Race:
     """Learns a stream with many settings at once, and returns the best of them as a trained Model.
 
@@ -114,7 +114,7 @@ def race(
     report    is told of every step
     """
     racing = Racing(settings, scale=scale, holdout=holdout, retire=retire, memory=memory, threads=threads)
-    run = Run(racing, stream, passes=passes, max_rows=max_rows)
+    run = TrainingRun(racing, stream, passes=passes, max_rows=max_rows)
     for step in run:
         if report is not None:
             report(run, step)
@@ -156,9 +156,8 @@ class Racing:
         self._turn = 0  # rows of this pass
         self._length: int | None = None  # rows of a pass, once the first is over
         self._scale = scale
-        self._threads = threads or len(os.sched_getaffinity(0))
-        self._runners = runners_of(self.learners, scale, self._threads)
-        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 and len(self._runners) > 1 else None
+        self._threads = threads or cores()
+        self._fits = ManyFits(self.learners, scale, self._threads)
         self._retired: dict[int, Entrant] = {}
         self._lead = 0
         self._start_judging()
@@ -169,7 +168,7 @@ class Racing:
     @property
     def bytes(self) -> int:
         """Of a feature, of all settings."""
-        return sum(runner.bytes for runner in self._runners)
+        return self._fits.bytes
 
     @property
     def most_features(self) -> int:
@@ -179,7 +178,7 @@ class Racing:
     @property
     def without_lanes(self) -> list[Learner]:
         """Settings that learn alone, in the time of a pass each."""
-        return [learner for learner in self.learners if lane_of(learner) is None]
+        return [learner for learner in self.learners if learner.lane() is None]
 
     # -- as of a Model
 
@@ -258,7 +257,7 @@ class Racing:
         self._progress = [StreamingAuc() for _ in range(count)]
         self._sample = Sample(count, max(FEWEST_KEPT, min(KEPT // count, MOST_KEPT)))
         self._judged = 0
-        self._next_look = FIRST_LOOK
+        self._next_look = SCHEDULE.after(0)
 
     def _learn(self, block: Block) -> NDArray[np.float64]:
         assert block.labels is not None
@@ -272,7 +271,7 @@ class Racing:
         assert judged.labels is not None
         self._sample.add(self._judged, judged.labels, counted, judged.importances)
         for one in self._left():
-            self._progress[one].count(Rows(judged.labels, counted[:, one].astype(np.float64), judged.importances))
+            self._progress[one].count(ScoredRows(judged.labels, counted[:, one].astype(np.float64), judged.importances))
         self._judged += len(judged)
         self._learned += len(learned)
         self._learned_positives += int(np.count_nonzero(learned > 0))
@@ -285,38 +284,29 @@ class Racing:
         self.positives += int(np.count_nonzero(labels > 0))
 
     def _scores(self, block: Block) -> NDArray[np.float32]:
-        """Has every setting learn the rows; the scores they gave before, a column a setting."""
-        scores = np.zeros((len(block), len(self.learners)), np.float32)
-        apply = self._pool.map if self._pool else map
-        for runner, found in zip(self._runners, apply(lambda one: one.learn(block), self._runners), strict=True):
-            if found is not None:
-                scores[:, runner.numbers] = found
-                continue
-            for number in runner.numbers:  # its steps are too long for these rows
-                self._retired[number] = self._entrant(number, np.nan, np.nan, np.nan, self.rows)
-        self._leave()
+        """Has every setting learn the rows; the scores they gave before, a column per setting."""
+        scores = self._fits.learn(block, again=True)
+        for number in self._fits.errors.keys() - self._retired.keys():
+            self._retired[number] = self._entrant(number, np.nan, np.nan, np.nan, self.rows)
+        if not self._left():
+            raise self._fits.errors[min(self._fits.errors)]
+        self._follow_leader()
         return scores
 
-    def _leave(self) -> None:
-        """Goes on without those who are retired."""
-        if self._retired.keys() & set(self._left()):
-            self._runners = without(self._runners, self._retired, self._scale, self._threads)
-        if not self._runners:
-            raise DataError(
-                "race: the weights of every setting have grown beyond float32: their steps are too long for these "
-                "rows. Race smaller learning rates or more regularisation."
-            )
-        if self._lead in self._retired:
-            self._lead = self._left()[0]
+    def _follow_leader(self) -> None:
+        """Looks for another leader if the one there was has dropped out."""
+        left = self._left()
+        if self._lead not in left:
+            self._lead = left[0]
 
     def _left(self) -> list[int]:
-        return [number for runner in self._runners for number in runner.numbers]
+        return self._fits.left
 
     def _look(self) -> None:
         """Sees who leads, and retires those who are clearly beaten; never the default of "auto"."""
-        self._next_look *= LOOK_FACTOR
+        self._next_look = SCHEDULE.after(self._next_look)
         rows = self._sample.since(self._judged // 2)
-        if rows.fewest < LEAST:
+        if rows.fewest < MIN_CLASS_ROWS:
             return
         left, standings = self._left(), self._compared(rows)
         best = self._best(standings)
@@ -328,7 +318,9 @@ class Racing:
         for place in beaten:
             number = left[place]
             self._retired[number] = self._entrant(number, standings.aucs[place], gaps[place], np.nan, self.rows)
-        self._leave()
+        if beaten:
+            self._fits.drop(self._retired)
+            self._follow_leader()
 
     def _compared(self, rows: Scored) -> Standings:
         """The settings that are left, on some rows."""
@@ -338,13 +330,14 @@ class Racing:
         return self._default_first and number == 0
 
     def _best(self, standings: Standings) -> int:
-        if self._default_first:
-            return choice(standings, self._left().index(0))
+        left = self._left()
+        if self._default_first and 0 in left:
+            return best_setting(standings, left.index(0))
         return int(np.argmax(standings.aucs))
 
     def _judge(self) -> None:
         both_classes("race", self.rows, self.positives)
-        rows = self._sample.since(0 if self._every else judged(self._judged))
+        rows = self._sample.since(0 if self._every else warm_up(self._judged))
         if not rows.fewest:
             rows = self._sample.since(0)
         if not rows.fewest:
@@ -353,8 +346,9 @@ class Racing:
                 + advice("holdout=0.2", "--holdout 0.2")
             )
         left, standings = self._left(), self._compared(rows)
-        enough = rows.fewest >= LEAST
-        best = self._best(standings) if enough or not self._default_first else left.index(0)
+        enough = rows.fewest >= MIN_CLASS_ROWS
+        keep_default = self._default_first and 0 in left and not enough
+        best = left.index(0) if keep_default else self._best(standings)
         aucs, errors = standings.aucs, standings.errors(best)
         self._lead = left[best]
         model = self._model(self._lead)
@@ -369,16 +363,14 @@ class Racing:
         table.sort(key=lambda one: -one.auc)
         out = sorted(self._retired.values(), key=lambda one: (-(one.retired_after or 0), one.behind))
         self._race = Race(model, (winner, *table, *out), len(rows.labels), self._sample.thinned, enough)
-        if self._pool:
-            self._pool.shutdown()
+        self._fits.close()
 
     def _entrant(self, number: int, auc: float, behind: float, error: float, retired: int | None) -> Entrant:
         progress = self._progress[number]
         return Entrant(self.learners[number], float(auc), float(behind), float(error), progress, retired)
 
     def _model(self, number: int) -> Model:
-        runner = next(one for one in self._runners if number in one.numbers)
-        return runner.model(number, self.n_features)
+        return self._fits.model(number, self.n_features)
 
     def _make_room(self, width: int) -> None:
         if width > self.most_features:
@@ -389,16 +381,4 @@ class Racing:
                 f"settings, allow more memory ({allow}), or hash or renumber the features into a smaller range."
             )
         self.n_features = max(self.n_features, width)
-        for runner in self._runners:
-            runner.room(width, self.most_features)
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this process may use: the machine's, or what it is held to."""
-    bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            bytes = min(bytes, int(Path(name).read_text()))
-        except (OSError, ValueError):  # no such limit
-            continue
-    return bytes
+        self._fits.reserve(width, self.most_features)

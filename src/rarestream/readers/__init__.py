@@ -1,4 +1,4 @@
-"""Files to Blocks."""
+"""Readers: files and streams to Blocks."""
 
 from rarestream.readers import svmlight as _svmlight  # registers itself
 from rarestream.readers.stream import Stream, read

@@ -1,4 +1,4 @@
-"""Text in chunks of whole lines, in constant memory whatever the file's size."""
+"""Reads text in chunks of whole lines, in constant memory whatever the size of the file."""
 
 from __future__ import annotations
 
@@ -10,43 +10,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.errors import DataError
-from rarestream.readers.compression import Bytes, Plain, text_of
+from rarestream.readers.compression import ByteReader, Plain, open_text
 from rarestream.readers.sources import LAST_READS, NothingYetError, Raw, Source, StoppedError
 
-CHUNK = 1 << 20  # bytes of text, about
-LONGEST_LINE = 64 << 20  # a longer line is refused: memory stays bounded on any input
-MOMENT = 0.1  # seconds that the first lines from a pipe wait for more
+CHUNK = 1 << 20  # approximate bytes of text
+LONGEST_LINE = 64 << 20  # a longer line is an error, so that memory stays bounded on any input
+PIPE_DELAY = 0.1  # seconds that lines from a pipe wait for more before they are returned
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Chunk(NamedTuple):
+    """Some whole lines of a source."""
+
     name: str  # of the source
-    text: NDArray[np.uint8]  # whole lines; borrowed from the buffer they were read to
-    begins: bool  # whether line 1 of the source is its first
+    text: NDArray[np.uint8]  # a view of the buffer that the lines were read into
+    begins: bool  # whether its first line is line 1 of the source
     position: int  # stored bytes read so far, of all sources
 
 
-class Lines(NamedTuple):
-    """What follows the chunks given out, in the source at hand; whoever counts lines knows which line it is."""
+class NextLine(NamedTuple):
+    """The line after the chunks returned so far. Its number is known to the caller, who counts lines."""
 
     name: str  # of the source
     begins: bool  # whether it is line 1
 
 
 class TooLongLineError(Exception):
-    """A line beyond LONGEST_LINE."""
+    """A line longer than LONGEST_LINE."""
 
-    def __init__(self, lines: Lines) -> None:
-        super().__init__(lines.name)
-        self.lines = lines
+    def __init__(self, line: NextLine) -> None:
+        super().__init__(line.name)
+        self.line = line
 
 
 class Chunks:
-    """The chunks of several sources, one source after the other; a chunk never spans two.
+    """The chunks of several sources, one source after the other; a chunk never spans two sources.
 
-    A chunk is filled up before it is given out. From a pipe whole lines are given out a moment after they came, if
-    that is sooner: whoever writes to it may be waiting for an answer.
+    A chunk is filled before it is returned. Whole lines from a pipe are returned after at most PIPE_DELAY, because the
+    program that writes to it may be waiting for an answer.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        What to read.
+    size : int
+        Approximate bytes of text in a chunk.
+    longest : int
+        Maximum bytes of a line.
+    finished : bool
+        False: the last line of the last source is left out if it has no line end, as it may still be being written.
     """
 
     def __init__(
@@ -56,33 +69,33 @@ class Chunks:
         self._size = size
         self._longest = longest
         self._finished = finished
-        self.left_out: Lines | None = None  # the last line, if it may still be being written
+        self.unfinished_line: NextLine | None = None  # a last line that was left out
         self._raw: Raw | None = None
-        self._text: Bytes | None = None
+        self._text: ByteReader | None = None
         self._carry = b""  # the start of a line whose end has not been read
         self._begins = True
-        self._position = 0  # of the sources already finished
-        self._ended = False  # the source at hand
-        self._stopped = False  # nobody wants the rest
-        self._ending = False  # no more is to be read; what has come is wanted
+        self._position = 0  # stored bytes of the sources read to their end
+        self._ended = False  # whether the current source has ended
+        self._stopped = False  # the consumer has left
+        self._ending = False  # nothing more is to be read, but what has been read is wanted
 
     @property
     def exhausted(self) -> bool:
-        """Whether `take` has nothing more to give."""
+        """Whether `take` will return None."""
         return self._raw is None and not self._waiting
 
     @property
     def may_grow(self) -> bool:
-        """Whether a chunk that is put back may come again with more lines."""
+        """Whether a chunk that is put back may be returned again with more lines."""
         return self._raw is not None and self._raw.piped
 
     def put_back(self, chunk: Chunk) -> None:
-        """The next `take` gives the last chunk again, with what has come since."""
+        """Make the next `take` return the last chunk again, with what has arrived since."""
         self._carry = chunk.text.tobytes() + self._carry
         self._begins = chunk.begins
 
     def take(self, buffer: bytearray) -> Chunk | None:
-        """The next chunk, read into `buffer`, which must hold no chunk still in use; None after the last."""
+        """Return the next chunk, read into `buffer`, which must hold no chunk still in use; None after the last."""
         while True:
             if self._ending and not self.may_grow:
                 self.close()
@@ -93,9 +106,9 @@ class Chunks:
                     raise StoppedError
                 self._raw = self._waiting.pop().open()
                 try:
-                    if self._ending:  # it came while the source was opened
+                    if self._ending:  # set while the source was being opened
                         raise StoppedError
-                    self._text = text_of(self._raw)
+                    self._text = open_text(self._raw)
                 except StoppedError:
                     if self._stopped:
                         raise
@@ -116,8 +129,8 @@ class Chunks:
                 text = np.frombuffer(buffer, np.uint8, stop - start, start)
                 return Chunk(name, text, begins, position)
 
-    def _fill(self, buffer: bytearray, text: Bytes, raw: Raw) -> tuple[int, int]:
-        """Reads until the buffer has a chunk; where its last whole line ends, and where the bytes end."""
+    def _fill(self, buffer: bytearray, text: ByteReader, raw: Raw) -> tuple[int, int]:
+        """Read until the buffer has a chunk. Returns where its last whole line ends, and where its bytes end."""
         filled = len(self._carry)
         buffer[:filled] = self._carry
         searched, wanted = 0, filled + self._size
@@ -127,12 +140,12 @@ class Chunks:
             if len(buffer) < wanted:
                 buffer.extend(bytes(wanted - len(buffer)))
             elif len(buffer) > 4 * max(wanted, self._size):
-                del buffer[wanted:]  # a long line has passed
+                del buffer[wanted:]  # an unusually long line is over: give its memory back
             try:
                 with memoryview(buffer) as view:
                     while filled < wanted:
-                        with view[filled:wanted] as room:
-                            got = text.readinto(room)
+                        with view[filled:wanted] as free:
+                            got = text.readinto(free)
                         if got == 0:
                             if self._ending and raw.piped:
                                 raise StoppedError
@@ -141,49 +154,49 @@ class Chunks:
                             return stop, stop
                         filled += got
                         if raw.piped:
-                            until = until or time.monotonic() + MOMENT
+                            until = until or time.monotonic() + PIPE_DELAY
                             raw.patience = max(0.0, until - time.monotonic())
             except NothingYetError:
                 raw.patience = until = None
             except (StoppedError, DataError):
-                # The Ctrl-C that ends the pipe may have ended its writer too, in mid-line or in a gzip member.
+                # Ctrl-C reaches the writer of a pipe too, which may stop in the middle of a line or of a gzip member.
                 if self._stopped or not (self._ending and raw.piped):
                     raise
                 self._ended = True
                 stop = buffer.rfind(b"\n", 0, filled) + 1
-                return stop, stop  # the line that is not whole is dropped
+                return stop, stop  # an incomplete last line is dropped
             stop = buffer.rfind(b"\n", searched, filled) + 1
             if stop:
                 return stop, filled
             if filled > self._longest:
-                raise TooLongLineError(Lines(raw.source.name, self._begins))
+                raise TooLongLineError(NextLine(raw.source.name, self._begins))
             searched = filled
             if filled == wanted:
                 wanted = min(2 * wanted, self._longest + 1)
 
-    def _end_of_last_line(self, buffer: bytearray, filled: int, text: Bytes, raw: Raw) -> int:
-        """Where the lines of a source that has ended end.
+    def _end_of_last_line(self, buffer: bytearray, filled: int, text: ByteReader, raw: Raw) -> int:
+        """Return where the lines of a source that has ended end.
 
-        A log's last line may still be being written; that of a pipe, of a compressed file or of a file with a
-        successor is not.
+        The last line of a log may still be being written. The last line of a pipe, of a compressed file, or of a file
+        that another one follows is complete.
         """
         growing = isinstance(text, Plain) and raw.source.replayable and not self._waiting
         stop = filled if self._finished or not growing else buffer.rfind(b"\n", 0, filled) + 1
         if stop < filled:
-            self.left_out = Lines(raw.source.name, self._begins and stop == 0)
+            self.unfinished_line = NextLine(raw.source.name, self._begins and stop == 0)
         return stop
 
     def stop(self) -> None:
-        """Ends a `take` that waits for a pipe in another thread."""
+        """End a `take` that waits for a pipe in another thread."""
         self._stopped = True
         raw = self._raw
         if raw is not None:
             raw.stop()
 
     def end(self) -> None:
-        """Nothing more is read: pipes end where they are, and the whole lines that came from them are given out.
+        """Read nothing more. Whole lines that have arrived from a pipe are still returned.
 
-        Any signal handler may call it.
+        Safe to call from a signal handler.
         """
         self._ending = True
         raw = self._raw
@@ -191,6 +204,7 @@ class Chunks:
             raw.stop(LAST_READS)
 
     def close(self) -> None:
+        """Close the current source and forget the others."""
         self._waiting.clear()
         if self._raw is not None:
             self._raw.close()

@@ -1,6 +1,6 @@
-"""Compressed bytes to bytes, a bounded piece at a time.
+"""Decompresses sources, a bounded amount at a time.
 
-The suffix names the method; where it does not, the first bytes do.
+The compression is recognised by the suffix of the name, and by the first bytes if the name has none.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, Protocol
 from rarestream.errors import DataError, MissingExtraError
 from rarestream.readers.sources import Raw
 
-INPUT = 1 << 16  # compressed bytes taken at once
-OUTPUT = 1 << 18  # bytes they may become at once: a bomb is met piece by piece
-DICTIONARY = 1 << 29  # what an .xz file may ask for; xz -9 asks for 2^26
+INPUT = 1 << 16  # compressed bytes read at once
+OUTPUT = 1 << 18  # bytes decompressed at once: keeps memory bounded on decompression bombs
+DICTIONARY = 1 << 29  # bytes that an .xz file may need for its dictionary; xz -9 needs 2^26
 
 
-class Bytes(Protocol):
-    """What chunks are cut from."""
+class ByteReader(Protocol):
+    """Decompressed bytes; `readinto` returns 0 at the end."""
 
     def readinto(self, view: memoryview) -> int: ...
 
 
 class _Inflate(Protocol):
-    """The common shape of the decompressors: one member (frame, stream) of a file."""
+    """The common interface of the decompressors, each of one member (frame, stream) of a file."""
 
     @property
     def eof(self) -> bool: ...
@@ -37,7 +37,7 @@ class _Inflate(Protocol):
 
 
 class _Zlib:
-    """zlib's decompressor keeps what it had no room for outside itself; this puts it back in."""
+    """zlib's decompressor leaves unused input to its caller; this one keeps it, as the other decompressors do."""
 
     def __init__(self) -> None:
         self._inside = zlib.decompressobj(wbits=31)
@@ -119,10 +119,10 @@ def _xz() -> Callable[[], _Inflate]:
     return lambda: lzma.LZMADecompressor(memlimit=DICTIONARY)
 
 
-# A zstd file may also start with a frame to be skipped, whose first byte is one of sixteen.
+# A zstd file may also start with a skippable frame, whose first byte is one of sixteen.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)))
 
-# By suffix: the first bytes, the decompressor of one member (found when needed), and the name of the method.
+# By suffix: the first bytes, the decompressor of one member (imported when needed), and the name of the method.
 METHODS: dict[str, tuple[tuple[bytes, ...], Callable[[], Callable[[], _Inflate]], str]] = {
     ".gz": ((b"\x1f\x8b",), _gzip, "gzip"),
     ".bz2": ((b"BZh",), _bzip2, "bzip2"),
@@ -133,7 +133,7 @@ MAGICS = [magic for magics, _, _ in METHODS.values() for magic in magics]
 
 
 class Decompressed:
-    """The bytes of a compressed source, members one after the other."""
+    """The bytes of a compressed source, one member after the other."""
 
     def __init__(self, raw: Raw, suffix: str, head: bytes) -> None:
         magics, make, self._method = METHODS[suffix]
@@ -146,10 +146,10 @@ class Decompressed:
                 "Rename it if it is not compressed; fetch it again if it should be."
             )
         self._member: _Inflate | None = None  # between members
-        self._text = memoryview(b"")  # decompressed and not yet asked for
+        self._text = memoryview(b"")  # decompressed and not yet returned
 
     def readinto(self, view: memoryview) -> int:
-        # A pipe may have nothing yet, and is asked again later: whatever raises leaves everything as it was.
+        # A pipe may have nothing yet and is read again later, so an exception must leave the state unchanged.
         while not self._text:
             if self._member is None:
                 if not self._more_members():
@@ -173,7 +173,7 @@ class Decompressed:
         return size
 
     def _more_members(self) -> bool:
-        # Tapes and block devices pad with zeros; gzip itself looks past them.
+        # Tapes and block devices pad with zeros, which gzip ignores too.
         while not (rest := self._input.lstrip(b"\0")):
             self._input = b""
             self._input = self._raw.read(INPUT)
@@ -190,7 +190,7 @@ class Decompressed:
 
 
 class Plain:
-    """Bytes as stored, with the first few already in hand."""
+    """Uncompressed bytes, of which the first few have been read already."""
 
     def __init__(self, raw: Raw, head: bytes) -> None:
         self._raw, self._head = raw, head
@@ -203,8 +203,8 @@ class Plain:
         return self._raw.readinto(view)
 
 
-def text_of(raw: Raw) -> Bytes:
-    """The text of a source, decompressed if its name or its first bytes ask for it."""
+def open_text(raw: Raw) -> ByteReader:
+    """Return the bytes of a source, decompressed if its name or its first bytes say that it is compressed."""
     head = b""
     while any(len(head) < len(magic) and magic.startswith(head) for magic in MAGICS):
         if not (more := raw.read(INPUT)):

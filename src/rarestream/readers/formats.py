@@ -1,7 +1,7 @@
-"""The formats `read` knows. A format is a function from a Reading to pieces: Blocks of any size, in order.
+"""The registry of formats. A format is a function from a Reading to pieces: Blocks of any size, in order.
 
-A new one is a file in this folder with a function under `@register(name, suffixes)`, imported in `__init__`.
-Pieces may use the label 0 for 'unknown'; `cut` turns them into Blocks a learner may see.
+To add one, write a module in this package with a function under `@register(name, suffixes)`, and import it in
+`__init__`. In pieces the label 0 means 'unknown'; `split_blocks` makes Blocks of them that a learner can take.
 """
 
 from __future__ import annotations
@@ -13,48 +13,48 @@ from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.readers.chunks import CHUNK, LONGEST_LINE
 from rarestream.readers.compression import METHODS
-from rarestream.readers.places import Piece
+from rarestream.readers.locations import PieceLines
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.sources import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `read` was asked for, checked."""
+    """The arguments of `read`, checked."""
 
     zero_based: bool | None = None
     positive: float | None = None
-    classes: tuple[float | None, float] | None = None  # the negative label, if it is known, and the positive one
-    finished: bool = True  # else a last line without line end is left out
+    classes: tuple[float | None, float] | None = None  # the negative label, if known, and the positive one
+    finished: bool = True  # False: a last line without line end is left out
     labels_optional: bool = False
-    threads: int = 1  # 0: parse where the rows are consumed
+    threads: int = 1  # 0: parse in the thread that consumes the rows
     chunk: int = CHUNK
     longest_line: int = LONGEST_LINE
 
 
 @dataclass(slots=True)
 class Reading:
-    """One pass over the sources: what to read and how, and what has come of it so far."""
+    """One pass over the sources: what to read, how, and what was found so far."""
 
     sources: Sequence[Source]
     options: Options
     refusals: Refusals
-    position: int = field(default=0)  # stored bytes behind the pieces given out
-    zero_based: bool | None = None  # as the format found, or was told
+    position: int = field(default=0)  # stored bytes of the pieces yielded so far
+    zero_based: bool | None = None  # as given, or as found by the format
     classes: tuple[float | None, float] | None = None  # likewise
-    unfinished: str | None = None  # where a last line without line end stands that was left out
-    piece: Piece | None = None  # where the rows of the piece given out last stand
+    unfinished: str | None = None  # file and line of a last line that was left out, having no line end
+    piece: PieceLines | None = None  # the lines of the piece yielded last
     stopped: bool = False
     _end: Callable[[], None] | None = None
 
     def stop(self) -> None:
-        """Nothing more is to be read. Any signal handler may call it."""
+        """Stop reading. Safe to call from a signal handler."""
         self.stopped = True
         if self._end is not None:
             self._end()
 
     def when_stopped(self, end: Callable[[], None]) -> None:
-        """What a format does on `stop`, now or later."""
+        """Register what the format does on `stop`; it is done at once if `stop` was called before."""
         self._end = end
         if self.stopped:
             end()
@@ -67,6 +67,8 @@ _SUFFIXES: dict[str, str] = {}
 
 
 def register(name: str, suffixes: Sequence[str]) -> Callable[[Format], Format]:
+    """Register a format under a name and the suffixes of its files."""
+
     def add(format: Format) -> Format:
         _FORMATS[name] = format
         _SUFFIXES.update(dict.fromkeys(suffixes, name))
@@ -76,11 +78,12 @@ def register(name: str, suffixes: Sequence[str]) -> Callable[[Format], Format]:
 
 
 def format_names() -> list[str]:
+    """Return the names of all formats, sorted."""
     return sorted(_FORMATS)
 
 
-def chosen(name: str | None, sources: Sequence[Source]) -> Format:
-    """The format of that name; without one, by the first source's suffix, and svmlight if it says nothing."""
+def find_format(name: str | None, sources: Sequence[Source]) -> Format:
+    """Return the format of that name; with None, the one of the first source's suffix, by default svmlight."""
     if name is None:
         stem = sources[0].name.lower()
         for suffix in METHODS:

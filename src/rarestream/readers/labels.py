@@ -1,11 +1,11 @@
-"""Numbers in a file to labels -1 and +1.
+"""Maps the numbers used as labels in a file to -1 and +1.
 
-The rule, so that a stream can be read once: with `positive` given, that number is +1 and every other is -1.
-Without it, 1 is +1, and -1 or 0 (one of them, not both) is -1. Files with two other numbers must show both in
-their first chunk, about 1 MB of text: the larger is +1. A third number is refused.
+With `positive`, that number is +1 and every other is -1. Without it, 1 is +1, and -1 or 0 (one of them, not both) is
+-1. If a file uses two other numbers, both must occur in its first chunk, about 1 MB of text, because a stream may be
+readable only once: the larger is +1. A third number is an error.
 
-`classes`, the two numbers that an earlier stream showed, settle it before the first row: a model that has learned
-1 and 2 must not take the 1 of a file without any 2 for +1.
+`classes`, the two labels of an earlier stream, decide before the first row: a model that has learned the labels 1 and 2
+must not take the 1 of a file without any 2 for +1.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rarestream.blocks import Labels
 from rarestream.errors import DataError, advice
 
 
-def pass_positive() -> str:
-    """The way on with labels that this rule cannot tell apart."""
+def positive_advice() -> str:
+    """Return what to do about labels that this rule cannot map."""
     return f"pass {advice('positive=VALUE', '--positive VALUE')} to name the label that counts as +1"
 
 
@@ -29,31 +29,41 @@ class OneLabelError(Exception):
 
 
 class LabelRule:
-    """The rule above. `optional`: what it cannot tell is 0, for 'unknown', instead of an error."""
+    """The rule of this module, with the two labels once they are known.
+
+    Parameters
+    ----------
+    positive : float or None
+        The number that is +1; every other is -1.
+    optional : bool
+        Whether a label that cannot be mapped is 0, for 'unknown', instead of an error.
+    classes : tuple or None
+        The negative label, if known, and the positive one, of an earlier stream.
+    """
 
     def __init__(
         self, positive: float | None, optional: bool, classes: tuple[float | None, float] | None = None
     ) -> None:
         self._positive = positive
         self._optional = optional
-        self._told = classes is not None
+        self._classes_given = classes is not None
         self._low: float | None = None if classes is None else classes[0]
         self._high: float | None = None if classes is None else classes[1]
 
     @property
     def classes(self) -> tuple[float | None, float] | None:
-        """The two labels, as far as they are known; None before the first row, and where `positive` rules."""
+        """The two labels, as far as they are known; None before the first row, and if `positive` is given."""
         return None if self._positive is not None or self._high is None else (self._low, self._high)
 
     def undecided(self, raw: NDArray[np.float64]) -> bool:
-        """Whether these, if they are the first, leave open which label is positive."""
+        """Return whether these labels, if they are the first, do not decide which one is positive."""
         if self._positive is not None or self._high is not None or self._optional:
             return False
         seen = np.unique(raw)
         return len(seen) == 0 or (len(seen) == 1 and float(seen[0]) not in (-1, 0, 1))
 
     def signs(self, raw: NDArray[np.float64]) -> Labels:
-        """-1 and +1, and 0 where the rule has no answer. NaN stands for a row without label."""
+        """Return -1 and +1, and 0 for a label that cannot be mapped. NaN means that a row has no label."""
         if self._positive is not None:
             known = np.where(raw == self._positive, 1, -1).astype(np.int8)
             known[np.isnan(raw)] = 0
@@ -69,9 +79,9 @@ class LabelRule:
             signs[raw == self._low] = -1
         return signs
 
-    def complaint(self, raw: float) -> str:
-        """What to say of a label whose sign is 0."""
-        if self._told:
+    def error_message(self, raw: float) -> str:
+        """Return what is wrong with a label whose sign is 0."""
+        if self._classes_given:
             negative = "" if self._low is None else f" and {self._low:g} as -1"
             positive = advice(f"positive={self._high:g}", f"--positive {self._high:g}")
             return (
@@ -79,10 +89,10 @@ class LabelRule:
                 f"other label is -1, pass {positive}; else change the labels of these data, or train a new model."
             )
         if self._low is None:
-            return f"label {raw:g}, after rows with only {self._high:g}. If that is right, {pass_positive()}."
+            return f"label {raw:g}, after rows with only {self._high:g}. If that is right, {positive_advice()}."
         return (
             f"a third label, {raw:g}, after {self._low:g} and {self._high:g}; two classes are learned. "
-            f"If that is right, {pass_positive()}."
+            f"If that is right, {positive_advice()}."
         )
 
     def _decide(self, raw: NDArray[np.float64]) -> None:
@@ -100,8 +110,8 @@ class LabelRule:
             raise OneLabelError(f"{seen[0]:g}")
 
 
-def two_labels(classes: Sequence[float | None] | None) -> tuple[float | None, float] | None:
-    """`classes` as two numbers, or a plain refusal."""
+def check_classes(classes: Sequence[float | None] | None) -> tuple[float | None, float] | None:
+    """Return `classes` as two numbers, or raise a DataError."""
     if classes is None:
         return None
     pair = tuple(classes)
@@ -115,8 +125,8 @@ def two_labels(classes: Sequence[float | None] | None) -> tuple[float | None, fl
     raise DataError(f"read: classes must be two different labels, (negative or None, positive), got {classes!r}.")
 
 
-def positive_number(positive: float | str | None) -> float | None:
-    """`positive` as a number, or a plain refusal."""
+def check_positive(positive: float | str | None) -> float | None:
+    """Return `positive` as a finite number, or raise a DataError."""
     if positive is None:
         return None
     try:
@@ -124,5 +134,5 @@ def positive_number(positive: float | str | None) -> float | None:
     except (TypeError, ValueError):
         number = float("nan")
     if not np.isfinite(number):
-        raise DataError(f"read: positive must be a number that stands as a label in the file, got {positive!r}.")
+        raise DataError(f"read: positive must be a finite number that is a label in the file, got {positive!r}.")
     return number

@@ -1,14 +1,20 @@
-"""Bad rows: refused at once, or skipped and counted up to a stated number."""
+"""Invalid rows: an error at once, or skipped and counted up to a limit."""
 
 from __future__ import annotations
 
 from rarestream.errors import DataError, advice
 
-SHOWN = 5  # messages kept
+SHOWN = 5  # messages that are kept
 
 
 class Refusals:
-    """Counts bad rows against `allowed`; the first messages are kept."""
+    """Counts invalid rows and keeps the first messages.
+
+    Parameters
+    ----------
+    allowed : int, >= 0
+        Maximum number of invalid rows to skip.
+    """
 
     def __init__(self, allowed: int) -> None:
         self.allowed = allowed
@@ -16,7 +22,7 @@ class Refusals:
         self.first: list[str] = []
 
     def add(self, message: str) -> DataError | None:
-        """Counts a bad row; the error to raise if it was one too many."""
+        """Count an invalid row. Returns the error to raise if the limit is exceeded, else None."""
         self.count += 1
         if len(self.first) < SHOWN:
             self.first.append(message)

@@ -1,14 +1,14 @@
-"""Rows in an order that depends on a seed and on nothing else.
+"""Shuffles rows into an order that depends only on a seed.
 
-Row i gets a 64-bit key from (seed, i) alone, and rows come in the order of their keys: in memory if they fit,
-else through temporary files, one for every range of keys, each small enough to be sorted in memory. Both ways
-give the same order. No two rows have the same key, because the key is a bijection of i.
+Row i gets a 64-bit key computed from (seed, i), and rows are sorted by key: in memory if they fit, otherwise with
+temporary files, one for each range of keys, each small enough to be sorted in memory. Both give the same order. No two
+rows have the same key, because the key is a bijection of i.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from rarestream.blocks import Block, concatenate
 from rarestream.errors import DataError, advice
+from rarestream.system import free_memory
 
 Keys = NDArray[np.uint64]
 
-LEAST = 1 << 20  # bytes: with less, there would be files without end
-BITS = 6  # of the key that choose the file: 64 files a round
-OUT = 8192  # rows in a piece that comes out
+LEAST = 1 << 20  # bytes; less would need too many files
+BITS = 6  # of the key that choose the file: 64 files per round
+OUT = 8192  # rows per shuffled piece
 
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15  # odd, so that multiples of it run through all 64-bit numbers
@@ -32,7 +33,7 @@ _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 def keys(seed: int, first: int, count: int) -> Keys:
-    """The keys of rows first, first + 1, ...: SplitMix64, which can start anywhere."""
+    """Return the keys of rows first, first + 1, ... They are SplitMix64's numbers, which can start anywhere."""
     start = _mixed(np.array([seed & _MASK], np.uint64))[0]
     rows = np.arange(first, first + count, dtype=np.uint64)
     return _mixed(start + (rows + np.uint64(1)) * np.uint64(_STEP))
@@ -45,7 +46,7 @@ def _mixed(x: Keys) -> Keys:
 
 
 def row_of(seed: int, key: int) -> int:
-    """The row that has this key."""
+    """Return the number of the row that has this key: the inverse of `keys`."""
     x = _unshifted(key, 31) * pow(_SECOND, -1, 1 << 64) & _MASK
     x = _unshifted(x, 27) * pow(_FIRST, -1, 1 << 64) & _MASK
     start = int(_mixed(np.array([seed & _MASK], np.uint64))[0])
@@ -53,7 +54,7 @@ def row_of(seed: int, key: int) -> int:
 
 
 def _unshifted(x: int, by: int) -> int:
-    """What gives x if its higher bits are added to it, `by` places down."""
+    """Return the y with y ^ (y >> by) = x."""
     higher = x
     while higher := higher >> by:
         x ^= higher
@@ -67,10 +68,10 @@ def shuffled(
     total: Callable[[int], None] | None = None,
     coming: Callable[[Keys], None] | None = None,
 ) -> Iterator[Block]:
-    """The rows of all blocks in the order of their keys, holding about `memory` bytes at most.
+    """Yield the rows of all blocks in the order of their keys, using about `memory` bytes.
 
-    `total` is told the number of rows as soon as it is known, which is before the first comes out; `coming` is told
-    the keys of each piece before it comes out.
+    `total` is called with the number of rows as soon as it is known, which is before the first piece is yielded;
+    `coming` is called with the keys of each piece before it is yielded.
     """
     for block, key in _shuffled(blocks, seed, memory, total):
         if coming is not None:
@@ -87,7 +88,7 @@ def _shuffled(
         waiting.append(block)
         held += _bytes(block)
         rows += len(block)
-        if 2 * held > memory:  # sorting them takes as much again
+        if 2 * held > memory:  # sorting needs a copy
             break
     else:
         if total is not None:
@@ -124,7 +125,7 @@ def _in_order(blocks: list[Block], key: Keys) -> Iterator[tuple[Block, Keys]]:
 def _through_files(
     keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int
 ) -> Iterator[tuple[Block, Keys]]:
-    """Rows split into files by the bits of their keys from `shift` on, then file by file."""
+    """Split rows into files by the bits of their keys from `shift` on, then sort file by file."""
     for file, held, rows in _split(keyed, folder, shift, memory):
         if 2 * held > memory and rows > 1 and shift > 0:
             inner = folder / f"{file.name}.d"
@@ -137,7 +138,7 @@ def _through_files(
 
 
 def _split(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> list[tuple[Path, int, int]]:
-    """Writes the rows to files, one for every value of the bits; the files in order, with bytes and rows."""
+    """Write the rows to files, one for every value of the bits. Returns the files in order, with bytes and rows."""
     count = 1 << BITS
     held, rows = [0] * count, [0] * count
     paths = [folder / f"{bucket:02}" for bucket in range(count)]
@@ -163,7 +164,7 @@ def _split(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory
 
 
 def _grouped(keyed: Iterator[tuple[Block, Keys]], size: int) -> Iterator[tuple[Block, Keys]]:
-    """Blocks joined until they hold about `size` bytes: what goes to a file then is not too small."""
+    """Join blocks until they hold about `size` bytes, so that writes are not too small."""
     blocks: list[Block] = []
     some_keys: list[Keys] = []
     held = 0
@@ -196,7 +197,7 @@ def _pieces(path: Path) -> Iterator[tuple[Block, Keys]]:
 
 
 def _bytes(block: Block) -> int:
-    """What a block holds in memory, and its keys."""
+    """Bytes of a block and its keys in memory."""
     fields: list[NDArray[Any] | None] = [block.labels, block.importances, block.tags]
     return 16 * len(block) + 8 * block.nonzeros + sum(field.nbytes for field in fields if field is not None)
 
@@ -205,17 +206,13 @@ def _unwritable(folder: Path, error: OSError) -> DataError:
     return DataError(
         f"shuffle: cannot write temporary files to {folder}: {error.strerror or error}. The rows do not "
         "fit in the memory allowed. Free some space there, "
-        + advice("set TMPDIR to a roomier disk, or pass a larger memory=.", "or set TMPDIR to a roomier disk.")
+        + advice(
+            "set TMPDIR to a disk with more space, or pass a larger memory=.",
+            "or set TMPDIR to a disk with more space.",
+        )
     )
 
 
 def default_memory() -> int:
-    """A quarter of what the machine, or the container, has free."""
-    free = 2 << 30
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-    with suppress(OSError, ValueError):
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-        free = min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
-    return max(free // 4, 64 << 20)
+    """Return a quarter of the free memory, and at least 64 MiB."""
+    return max(free_memory() // 4, 64 << 20)

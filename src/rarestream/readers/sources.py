@@ -1,4 +1,4 @@
-"""Where bytes come from: paths, globs, several of them, standard input, an open binary file."""
+"""Input sources: a path, a glob, several of them, standard input, or an open binary file."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from typing import Any, BinaryIO
 
 from rarestream.errors import DataError, plain
 
-DEPTH = 1 << 30  # no single read asks for more
-LAST_READS = 16  # of a pipe that ends where it is: what lies in it is read, but a fast writer cannot go on for ever
+LARGEST_READ = 1 << 30  # bytes of a single read
+LAST_READS = 16  # after a stop: what a pipe holds is still read, but a fast writer cannot keep the reader busy for ever
 
 NO_MATCH = "no file matches. Check the pattern, and that the shell left it alone."
 
-Where = str | os.PathLike[str] | BinaryIO
+SourceLike = str | os.PathLike[str] | BinaryIO
 
 
 class StoppedError(Exception):
-    """Reading was interrupted because nobody wants the rest."""
+    """Reading was stopped because the rest is not wanted."""
 
 
 class NothingYetError(Exception):
-    """A pipe had no bytes within the time that was allowed; it may have some later."""
+    """A pipe had no bytes within the time allowed; it may have some later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One input. A path is opened afresh for each pass; a seekable file is rewound; a pipe is read once."""
+    """One input. A path is opened again for each pass, a seekable file is rewound, a pipe can be read only once."""
 
     name: str  # as messages show it
     base: str  # without its folder
-    size: int | None  # bytes, as stored; None where nobody can know, as on standard input
+    size: int | None  # bytes, as stored; None if it is not known, as for standard input
     path: str | None = None
     file: Any = None  # a binary file, when there is no path
     start: int | None = None  # where in `file` the data starts; None: it cannot be rewound
 
     @property
     def replayable(self) -> bool:
+        """Whether the data can be read again."""
         return self.size is not None
 
     def open(self) -> Raw:
+        """Open the source at its start."""
         if self.path is not None:
             return Raw(self, _opened(self.path, waiting=self.replayable), owned=True)
         if self.start is not None:
@@ -57,32 +59,32 @@ class Source:
 
 
 class Raw:
-    """An open source: bytes as they are stored, counted."""
+    """An open source: reads bytes as they are stored, and counts them."""
 
     def __init__(self, source: Source, file: Any, owned: bool) -> None:
         self.source = source
         self.position = 0
-        self.patience: float | None = None  # seconds that a read waits for a pipe; None: until there are bytes
+        self.patience: float | None = None  # seconds that a read waits for a pipe; None: no limit
         self._file = file
         self._owned = owned
-        self._wait: _Wait | None = None
+        self._wait: _PipeWait | None = None
         fd = _descriptor(file)
         if fd is not None and not stat.S_ISREG(os.fstat(fd).st_mode):
-            # A caller's own pipe may hold bytes in its buffer, which no poll sees: its first read is plain.
-            self._wait = _Wait(fd, polled=isinstance(file, io.FileIO) or file is _stdin())
+            # A caller's file object may hold bytes in its buffer, unseen by poll: its first read is not polled.
+            self._wait = _PipeWait(fd, polled=isinstance(file, io.FileIO) or file is _stdin())
 
     @property
     def piped(self) -> bool:
-        """Whether bytes come as someone writes them: a pipe, a terminal, a socket."""
+        """Whether bytes arrive as another program writes them: a pipe, a terminal, a socket."""
         return self._wait is not None
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes; nothing at the end. `NothingYetError` when `patience` has run out."""
+        """Return up to `size` bytes, none at the end. Raises NothingYetError after `patience` seconds."""
         try:
             if self._wait is not None:
                 self._wait.until_readable(self.patience)
             read = getattr(self._file, "read1", self._file.read)
-            data: bytes = read(min(size, DEPTH))
+            data: bytes = read(min(size, LARGEST_READ))
         except OSError as error:
             raise DataError(f"{self.source.name}: cannot be read: {_reason(error)}.") from None
         except ValueError as error:
@@ -91,7 +93,7 @@ class Raw:
         return data
 
     def readinto(self, view: memoryview) -> int:
-        """As `read`, to where the caller wants it."""
+        """Read into `view`, as `read` does. Returns the number of bytes."""
         if self._wait is not None or not isinstance(self._file, io.FileIO):
             data = self.read(len(view))
             view[: len(data)] = data
@@ -104,14 +106,15 @@ class Raw:
         return size
 
     def stop(self, last_reads: int = 0) -> None:
-        """Ends a wait for input, now or later, with `StoppedError`. Any thread and any signal handler may call it.
+        """End a wait for input, now or later, with StoppedError. Safe to call from any thread and signal handler.
 
-        Bytes that lie in the pipe already are still given out, in up to so many reads.
+        Bytes that are in the pipe already are still returned, by up to `last_reads` reads.
         """
         if self._wait is not None:
             self._wait.stop(last_reads)
 
     def close(self) -> None:
+        """Close the file, unless it is the caller's own."""
         if self._wait is not None:
             self._wait.close()
         if self._owned:
@@ -127,26 +130,30 @@ class Raw:
             )
 
 
-class _Wait:
-    """Waits until a pipe has bytes, or until someone says stop."""
+class _PipeWait:
+    """Waits until a pipe has bytes, or until `stop` is called.
+
+    `stop` writes to a pipe of its own, which the wait polls beside the data: the only way to wake a poll from another
+    thread or a signal handler.
+    """
 
     def __init__(self, fd: int, polled: bool) -> None:
         self._fd = fd
         self._polled = polled
         self._last_reads = 0
-        self._closing = threading.RLock()  # a signal handler may come in between, in the thread that has it
+        self._closing = threading.RLock()  # reentrant: a signal handler may call stop while its thread holds the lock
         self._open = True
-        self._ear, self._mouth = os.pipe()
+        self._wake_read, self._wake_write = os.pipe()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
-        self._poll.register(self._ear, select.POLLIN)
+        self._poll.register(self._wake_read, select.POLLIN)
 
     def until_readable(self, patience: float | None) -> None:
         if not self._polled:
             self._polled = True
             return
         ready = {fd for fd, _ in self._poll.poll(None if patience is None else 1000 * patience)}
-        if self._ear in ready:
+        if self._wake_read in ready:
             if self._fd not in ready or not self._last_reads:
                 raise StoppedError
             self._last_reads -= 1
@@ -157,18 +164,18 @@ class _Wait:
         with self._closing:
             if self._open:
                 self._last_reads = last_reads
-                os.write(self._mouth, b".")
+                os.write(self._wake_write, b".")
 
     def close(self) -> None:
         with self._closing:
             if self._open:
                 self._open = False
-                os.close(self._ear)
-                os.close(self._mouth)
+                os.close(self._wake_read)
+                os.close(self._wake_write)
 
 
-def expand(where: Where | Iterable[Where]) -> list[Source]:
-    """The sources a user named; every file is looked at now, so that a wrong name is known at once."""
+def expand(where: SourceLike | Iterable[SourceLike]) -> list[Source]:
+    """Return the sources that the user named. Every file is opened now, so that a wrong name is an error at once."""
     if isinstance(where, str | os.PathLike):
         return _from_name(os.fspath(where))
     if hasattr(where, "read"):
@@ -222,7 +229,7 @@ def _from_file(file: Any) -> Source:
 
 
 def _opened(path: str, waiting: bool = True) -> io.FileIO:
-    """The file. `waiting`: as usual, which for a named pipe means to wait until someone writes to it."""
+    """Open a file. With `waiting`, opening a named pipe waits until another program writes to it."""
     try:
         return open(path, "rb", buffering=0, opener=None if waiting else _at_once)
     except OSError as error:

@@ -1,26 +1,26 @@
-"""`read`: files to a Stream of Blocks."""
+"""`read` opens files and other sources as a Stream of Blocks."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Literal, cast
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError, advice
-from rarestream.readers.cut import cut
-from rarestream.readers.formats import Format, Options, Reading, chosen
-from rarestream.readers.heads import Described, described
-from rarestream.readers.labels import positive_number, two_labels
-from rarestream.readers.places import Places
+from rarestream.readers.fingerprints import Fingerprint, fingerprint
+from rarestream.readers.formats import Format, Options, Reading, find_format
+from rarestream.readers.labels import check_classes, check_positive
+from rarestream.readers.locations import RowLocations
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.shuffle import LEAST, Keys, default_memory, keys, row_of, shuffled
-from rarestream.readers.sources import Source, StoppedError, Where, expand
+from rarestream.readers.sources import Source, SourceLike, StoppedError, expand
+from rarestream.readers.split import split_blocks
+from rarestream.system import cores
 
 
 def read(
-    source: Where | Iterable[Where],
+    source: SourceLike | Iterable[SourceLike],
     format: str | None = None,
     rows: int = 8192,
     *,
@@ -34,24 +34,51 @@ def read(
     memory: int | None = None,
     finished: bool = True,
 ) -> Stream:
-    """The Blocks of a file, of several, of a glob, of standard input ("-") or of an open binary file.
+    """Open data as a stream of Blocks.
 
-    Files ending in .gz, .bz2, .xz and .zst are read through. Memory stays constant on any size of file.
+    Memory stays constant whatever the size of the data. Files compressed with gzip, bzip2, xz or zstd are decompressed
+    automatically.
 
-    format        None: by the suffix; "svmlight"
-    rows          in a Block at most; a Block also ends where a chunk of the file does
-    zero_based    whether feature indices count from 0; None: they do if the first chunk has an index 0
-    positive      the label that counts as +1, every other being -1; None: see `rarestream.readers.labels`
-    classes       the two labels, (negative, positive), as an earlier stream's `settings` tell them; negative may be
-                  None for -1 or 0. None: they are found. Where `positive` is given it rules
-    max_bad_rows  rows that break a rule to skip and count before giving up
-    labels        "optional": rows may have no label, or any; blocks with such rows have labels None
-    shuffle       a seed: rows come in an order that depends on it and on nothing else
-    threads       that parse ahead; None: two, or none on a single core; 0: none
-    memory        bytes that a shuffle may hold; beyond that it goes through temporary files.
-                  None: a quarter of what the machine has free
-    finished      False: data may still be being written, so a last line without line end is left out, and
-                  `Stream.unfinished` tells. Pipes, compressed files and all files but the last are finished
+    Parameters
+    ----------
+    source : path, glob pattern, "-", binary file, or iterable of these
+        What to read. "-" is standard input.
+    format : {"svmlight"}, optional
+        Format of the data. By default it follows from the suffix of the first file, and is svmlight if that has none.
+    rows : int, >= 1, default 8192
+        Maximum number of rows in a Block. A Block also ends where a chunk of the file ends.
+    zero_based : bool, optional
+        Whether feature indices count from 0. By default they do if the first chunk, about 1 MB of text, has an index 0.
+    positive : float, optional
+        The label that counts as +1; every other label is -1. By default 1 is +1, and -1 or 0 is -1; of two other
+        numbers the larger is +1, if both occur in the first chunk.
+    classes : (negative, positive), optional
+        The two labels, as in `Stream.settings` of an earlier stream; negative may be None for -1 or 0. Ignored if
+        `positive` is given. By default they are found in the data.
+    max_bad_rows : int, >= 0, default 0
+        Maximum number of invalid rows to skip. One more is an error.
+    labels : {"required", "optional"}, default "required"
+        With "optional", rows may have any label or none; Blocks with such rows have `labels` None.
+    shuffle : int, optional
+        Seed of a random order of the rows, which depends only on the seed. By default rows come in the order of the
+        data.
+    threads : int, >= 0, optional
+        Number of threads that parse ahead. By default 2, or 0 on a single core.
+    memory : int, >= 1, optional
+        Bytes of memory for a shuffle; temporary files are used beyond that. By default a quarter of the free memory.
+    finished : bool, default True
+        Whether the data are complete. With False they may still be being written: a last line without line end is left
+        out, and `Stream.unfinished` names it. Pipes, compressed files and all files but the last count as complete.
+
+    Returns
+    -------
+    Stream
+        An iterable of Blocks.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be opened or an argument is out of range. Invalid rows raise it during iteration.
     """
     if rows < 1:
         raise DataError(f"read: rows must be >= 1, got {rows}.")
@@ -66,15 +93,15 @@ def read(
     sources = expand(source)
     options = Options(
         zero_based=zero_based,
-        positive=positive_number(positive),
-        classes=two_labels(classes),
+        positive=check_positive(positive),
+        classes=check_classes(classes),
         finished=finished,
         labels_optional=labels == "optional",
         threads=_spare_threads() if threads is None else threads,
     )
     return Stream(
         sources,
-        chosen(format, sources),
+        find_format(format, sources),
         options,
         rows=rows,
         max_bad_rows=max_bad_rows,
@@ -85,15 +112,15 @@ def read(
 
 
 def _spare_threads() -> int:
-    """Threads that parse ahead, given the cores this process may use: on one, they would only get in the way."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 2 if cores > 1 else 0
+    """Return the default number of threads. On a single core a thread that parses ahead gains nothing."""
+    return 2 if cores() > 1 else 0
 
 
 class Stream:
-    """An iterable of Blocks. Each `for` over files reads them anew; standard input is read once.
+    """An iterable of Blocks, made by `read`.
 
-    `fraction`, `refused` and `refusals` tell of the pass that is running, or of the last.
+    Each iteration over files is a new pass that reads them again; standard input can be read only once. `fraction`,
+    `refused` and `refusals` describe the current pass, or the last one.
     """
 
     def __init__(
@@ -120,24 +147,25 @@ class Stream:
         self._passes = 0
         self._reading = Reading(sources, options, Refusals(max_bad_rows))
         self._delivered = 0
-        self._block = 0  # the number of the first row of the block given out last
-        self._places = Places(everything=shuffle is not None)
-        self._keys, self._keyed = keys(0, 0, 0), 0  # of the shuffled piece at hand, and the number of its first row
-        self._described: list[Described] | None = None
-        self._known_rows: int | None = None  # once a shuffle has seen them all
+        self._block = 0  # the number of the first row of the block yielded last
+        self._locations = RowLocations(everything=shuffle is not None)
+        self._keys, self._keyed = keys(0, 0, 0), 0  # of the current shuffled piece, and the number of its first row
+        self._fingerprints: list[Fingerprint] | None = None
+        self._known_rows: int | None = None  # known once a shuffle has read them all
 
     @property
-    def sources(self) -> list[Described]:
-        """Name, size and a checksum of the head of each input: enough to know the same data again."""
-        if self._described is None:
-            self._described = [described(source) for source in self._sources]
-        return [cast(Described, dict(one)) for one in self._described]
+    def sources(self) -> list[Fingerprint]:
+        """Name, size and a checksum of the first text of each input: enough to recognise the same data."""
+        if self._fingerprints is None:
+            self._fingerprints = [fingerprint(source) for source in self._sources]
+        return [cast(Fingerprint, dict(one)) for one in self._fingerprints]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `read` needs to read the same rows in the same order again.
+        """The arguments of `read` that give the same rows in the same order again.
 
-        Base and labels are as found, once a block is out; `finished` is False if a last line was left out.
+        `zero_based` and `classes` are those found in the data, once a Block has been yielded; `finished` is False if a
+        last line was left out.
         """
         zero_based, classes = self._reading.zero_based, self._reading.classes
         classes = self._options.classes if classes is None else classes
@@ -153,18 +181,18 @@ class Stream:
 
     @property
     def size(self) -> int | None:
-        """Stored bytes of all sources, or None if some source does not say."""
+        """Stored bytes of all sources; None if the size of one is not known."""
         sizes = [source.size for source in self._sources]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
     @property
     def replayable(self) -> bool:
-        """Whether there can be more than one pass: not over standard input."""
+        """Whether there can be more than one pass. Standard input and pipes allow only one."""
         return all(source.replayable for source in self._sources)
 
     @property
     def fraction(self) -> float | None:
-        """How much has come, 0 to 1, by stored bytes, or by rows when shuffling; None if nobody can know."""
+        """Share of the data read so far, 0 to 1, by bytes, or by rows when shuffling; None if the size is not known."""
         if self._shuffle is not None:
             return min(1.0, self._delivered / self._known_rows) if self._known_rows else 0.0
         if self.size is None:
@@ -173,40 +201,66 @@ class Stream:
 
     @property
     def refused(self) -> int:
-        """Bad rows so far."""
+        """Number of invalid rows skipped so far."""
         return self._reading.refusals.count
 
     @property
     def refusals(self) -> list[str]:
-        """What was wrong with the first few of them."""
+        """Messages for the first few invalid rows."""
         return list(self._reading.refusals.first)
 
     @property
     def unfinished(self) -> str | None:
-        """File and line of a last line that was left out, as it has no line end; None if there was none."""
+        """File and line of a last line that was left out because it has no line end; None if there is none."""
         return self._reading.unfinished
 
     def skip(self, rows: int) -> Stream:
-        """Leaves out that many rows at the start of the next pass, in the order in which they would come."""
+        """Leave out rows at the start of the next pass, in the order in which they would come.
+
+        Parameters
+        ----------
+        rows : int, >= 0
+            Number of rows to leave out.
+
+        Returns
+        -------
+        Stream
+            This stream.
+
+        Raises
+        ------
+        DataError
+            If `rows` is negative. Iterating raises it if there are fewer rows.
+        """
         if rows < 0:
             raise DataError(f"Stream: rows to skip must be >= 0, got {rows}.")
         self._skip = rows
         return self
 
     def where(self, row: int) -> str | None:
-        """File and line of a row of the block given out last, as ads.svm:1043; None if there is no such row."""
+        """Return file and line of a row of the Block yielded last, such as "ads.svm:1043".
+
+        Parameters
+        ----------
+        row : int
+            Number of the row within that Block, from 0.
+
+        Returns
+        -------
+        str or None
+            None if there is no such row.
+        """
         number = self._block + row
         if not self._block <= number < self._delivered:
             return None
         if self._shuffle is not None:
             number = row_of(self._shuffle, int(self._keys[number - self._keyed]))
-        return self._places.of(number)
+        return self._locations.find(number)
 
     def stop(self) -> None:
-        """Ends the pass that is running. Meant for signal handlers.
+        """End the current pass. Safe to call from a signal handler.
 
-        A pipe ends where it is: whole lines that have come are still given out. Of data that can be read again
-        nothing more is given out.
+        Whole lines that have arrived from a pipe are still yielded. Of data that can be read again, nothing more is.
         """
         self._reading.stop()
 
@@ -215,11 +269,11 @@ class Stream:
             name = next(source.name for source in self._sources if not source.replayable)
             raise DataError(f"{name}: can be read only once. For several passes, save it to a file first.")
         if any(source.start is not None for source in self._sources):
-            self.sources  # noqa: B018  a caller's own file is looked at before it is read, never meanwhile
+            self.sources  # noqa: B018  fingerprints of a caller's file are taken before the pass, as they move its position
         self._passes += 1
         self._reading = Reading(self._sources, self._options, Refusals(self._max_bad_rows))
         self._delivered, self._known_rows = 0, None
-        self._block, self._places = 0, Places(everything=self._shuffle is not None)
+        self._block, self._locations = 0, RowLocations(everything=self._shuffle is not None)
         self._keys, self._keyed = keys(0, 0, 0), 0
         skip, self._skip = self._skip, 0
         return self._blocks(skip)
@@ -233,11 +287,11 @@ class Stream:
                 if self._reading.stopped and self.replayable:
                     raise StoppedError
                 if self._reading.piece is not None:
-                    self._places.add(seen, self._reading.piece)
+                    self._locations.add(seen, self._reading.piece)
                 seen += len(piece)
                 yield piece
             if self._reading.stopped and self.replayable:
-                raise StoppedError  # a shuffle must not take these rows for all
+                raise StoppedError  # a shuffle must not take these rows for all rows
 
         with suppress(StoppedError), closing(_generator(self._format(self._reading))) as pieces:
             rows: Iterator[Block] = counted(pieces)
@@ -245,7 +299,7 @@ class Stream:
                 memory = max(self._memory or default_memory(), LEAST)
                 rows = shuffled(rows, self._shuffle, memory, self._learn_total, self._learn_keys)
             self._delivered = skip
-            with closing(_generator(cut(rows, self._rows, skip))) as blocks:
+            with closing(_generator(split_blocks(rows, self._rows, skip))) as blocks:
                 for block in blocks:
                     self._block = self._delivered
                     self._delivered += len(block)
@@ -259,15 +313,15 @@ class Stream:
             )
         if seen == 0:
             names = ", ".join(source.name for source in self._sources[:3])
-            refused = f" that could be read; {self.refused} were refused" if self.refused else ""
+            refused = f" that could be read; {self.refused} were invalid" if self.refused else ""
             raise DataError(f"{names}: no rows{refused}.")
         if seen < skip:
-            way_on = ""
+            remedy = ""
             if self.unfinished is not None:
                 finished = advice("finished=True", "--finished")
-                way_on = f" {self.unfinished} has no line end: if the file is complete, pass {finished}."
+                remedy = f" {self.unfinished} has no line end: if the file is complete, pass {finished}."
             raise DataError(
-                f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows.{way_on}"
+                f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows.{remedy}"
             )
 
     def _learn_total(self, rows: int) -> None:
@@ -279,4 +333,4 @@ class Stream:
 
 
 def _generator(blocks: Iterator[Block]) -> Any:
-    return blocks  # every format is a generator: closing it stops its threads and closes its files
+    return blocks  # formats are generators: closing one stops its threads and closes its files

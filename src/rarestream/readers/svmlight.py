@@ -1,12 +1,12 @@
-"""svmlight text: `label [qid:N] [cost:W] index:value ...  # comment`, one row a line.
+"""The svmlight format: `label [qid:N] [cost:W] index:value ...  # comment`, one row per line.
 
-Blank lines and lines of comment are passed over; blanks may be several, or tabs; lines may end in CR LF; a
-byte order mark is passed over. `qid` becomes the row's tag, `cost` its importance. Indices may come in any
-order; duplicates are summed. Labels: see labels.py.
+Blank lines, comment lines and a byte order mark are ignored. Fields are separated by spaces or tabs; lines may end in
+CR LF. `qid` becomes the tag of a row, `cost` its importance. Indices may be in any order; duplicates are summed. Labels
+are explained in labels.py.
 
-Indices count from 1, as svmlight's do. With `zero_based=None` a file may also count from 0, if it shows: an
-index 0 in the first chunk (about 1 MB of text, of the first file; of a pipe, the rows that come first) makes the
-stream zero-based, and one that comes later is refused. The parser is native/svmlight.hpp.
+Indices count from 1, as in svmlight. With `zero_based=None`, an index 0 in the first chunk (about 1 MB of the first
+file; of a pipe, the rows that arrive first) makes the whole stream zero-based; an index 0 that comes later is an error.
+The parser is native/svmlight.hpp.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from rarestream.blocks import (
     Values,
 )
 from rarestream.errors import DataError, advice
-from rarestream.readers.ahead import Ahead
-from rarestream.readers.chunks import Chunk, Chunks, Lines, TooLongLineError
+from rarestream.readers.chunks import Chunk, Chunks, NextLine, TooLongLineError
 from rarestream.readers.formats import Reading, register
-from rarestream.readers.labels import LabelRule, OneLabelError, pass_positive
-from rarestream.readers.places import Piece
+from rarestream.readers.labels import LabelRule, OneLabelError, positive_advice
+from rarestream.readers.locations import PieceLines
+from rarestream.readers.prefetch import Prefetch
 
 NO_LABEL, ZERO_INDEX = 1, 7
 MANY = 1 << 62
 
-# What the numbers of svmlight::Rule mean to a person. {0} is what came; the way on, for some, is in `_way_on`.
+# Messages for the numbers of svmlight::Rule. {0} is the text that breaks the rule; `_remedy` adds what to do.
 RULES = {
     NO_LABEL: "a row starts with its label, but this one starts with {0}.",
     2: "the label must be a number, got {0}.",
@@ -64,7 +64,7 @@ RULES = {
 
 
 class Parsed(NamedTuple):
-    """What the native parser makes of a chunk. Lines and columns count from 1, lines within the chunk."""
+    """The result of the native parser for a chunk. Lines and columns count from 1, lines within the chunk."""
 
     indptr: Indptr
     indices: Indices
@@ -76,11 +76,11 @@ class Parsed(NamedTuple):
     lines: NDArray[np.int64]
     columns: NDArray[np.int32]
     lines_read: int
-    bad: list[tuple[int, int, int, bytes]]  # line, column, rule, what came
+    bad: list[tuple[int, int, int, bytes]]  # line, column, rule, the text that breaks it
 
 
 class Located(NamedTuple):
-    """A parsed chunk and where it comes from."""
+    """A parsed chunk and its position in the sources."""
 
     name: str
     begins: bool
@@ -90,7 +90,7 @@ class Located(NamedTuple):
 
 @register("svmlight", [".svm", ".svmlight", ".libsvm"])
 def svmlight(reading: Reading) -> Iterator[Block]:
-    """The rows of svmlight text, a Block for each chunk."""
+    """Yield the rows of svmlight text, one Block for each chunk."""
     return _Svmlight(reading).pieces()
 
 
@@ -100,7 +100,7 @@ class _Svmlight:
         self.options = reading.options
         self.rule = LabelRule(self.options.positive, self.options.labels_optional, self.options.classes)
         self.first_index = 0 if self.options.zero_based else 1
-        self.lines = 0  # of the source at hand, before the chunk at hand
+        self.lines = 0  # of the current source, before the current chunk
 
     def pieces(self) -> Iterator[Block]:
         options = self.options
@@ -108,7 +108,7 @@ class _Svmlight:
             self.reading.when_stopped(chunks.end)
             try:
                 for located in self._parsed(chunks):
-                    block, error = self._settled(located)
+                    block, error = self._labelled(located)
                     self.reading.position = located.position
                     if len(block):
                         yield block
@@ -116,18 +116,18 @@ class _Svmlight:
                         raise error
             except TooLongLineError as error:
                 raise DataError(
-                    f"{self._place(error.lines)}: line longer than {_size(options.longest_line)}; a row must fit in "
+                    f"{self._place(error.line)}: line longer than {_size(options.longest_line)}; a row must fit in "
                     "that. Check that the file has line ends, and is svmlight text."
                 ) from None
 
-            if chunks.left_out is not None:
-                self.reading.unfinished = self._place(chunks.left_out)
+            if chunks.unfinished_line is not None:
+                self.reading.unfinished = self._place(chunks.unfinished_line)
 
-    def _place(self, lines: Lines) -> str:
-        return f"{lines.name}:{1 if lines.begins else self.lines + 1}"
+    def _place(self, line: NextLine) -> str:
+        return f"{line.name}:{1 if line.begins else self.lines + 1}"
 
     def _parsed(self, chunks: Chunks) -> Iterator[Located]:
-        # The first chunk is read here: what it decides must be known before others are parsed.
+        # The first chunk decides where indices and labels start, so it is parsed before the others.
         buffer = bytearray()
         first = chunks.take(buffer)
         if first is None:
@@ -135,7 +135,7 @@ class _Svmlight:
         parsed = self._parse(first)
         while chunks.may_grow and len(first.text) < self.options.chunk and self._too_early(parsed):
             chunks.put_back(first)
-            del first  # its text is in the buffer
+            del first  # releases the buffer, which is about to be filled again
             first = chunks.take(buffer)
             assert first is not None
             parsed = self._parse(first)
@@ -153,7 +153,7 @@ class _Svmlight:
             return lambda: Located(chunk.name, chunk.begins, chunk.position, self._parse(chunk))
 
         if self.options.threads and not chunks.exhausted:
-            yield from Ahead(take, chunks.stop, self.options.threads)
+            yield from Prefetch(take, chunks.stop, self.options.threads)
         else:
             while (task := take(buffer)) is not None:
                 located = task()
@@ -161,7 +161,7 @@ class _Svmlight:
                 yield located
 
     def _too_early(self, parsed: Parsed) -> bool:
-        """Whether the first lines of a pipe decide nothing yet."""
+        """Return whether the first lines of a pipe do not yet decide which label is positive."""
         if len(parsed.bad) > self.reading.refusals.allowed:
             return False
         return len(parsed.labels) == 0 or self.rule.undecided(parsed.labels)
@@ -176,39 +176,42 @@ class _Svmlight:
             )
         )
 
-    def _settled(self, located: Located) -> tuple[Block, DataError | None]:
-        """The rows of a chunk up to the first that is refused for good, and the error that says so."""
+    def _labelled(self, located: Located) -> tuple[Block, DataError | None]:
+        """Return the valid rows of a chunk with their labels, and the error that ends the stream, if any.
+
+        With an error, the rows are those before the row that caused it.
+        """
         name, begins, _, parsed = located
         before = 0 if begins else self.lines
         self.lines = before + parsed.lines_read
         bad = [
-            (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}{_way_on(rule)}")
+            (line, f"{name}:{before + line}:{column}: {RULES[rule].format(_shown(token))}{_remedy(rule)}")
             for line, column, rule, token in parsed.bad
         ]
         block = Block(*parsed[:4], None, parsed.importances, parsed.tags, own=True)
         try:
             signs = self.rule.signs(parsed.labels)
         except OneLabelError as error:
-            if self.reading.stopped:  # too early to tell: nothing can be learned
+            if self.reading.stopped:  # stopped before both labels occurred: nothing can be learned
                 return block[:0], None
             for _, message in bad:
                 error_now = self.reading.refusals.add(message)
-                if error_now is not None:  # the rest of the chunk is unread: it may have held the other label
+                if error_now is not None:  # the rest of the chunk was not parsed, and may have held the other label
                     return block[:0], error_now
             line, column = before + int(parsed.lines[0]), parsed.columns[0]
             return block[:0], DataError(
                 f"{name}:{line}:{column}: the first {_size(self.options.chunk)} have only the label {error}; "
                 f"labels are -1 and +1, 0 and 1, or two numbers that both come early. "
-                f"Otherwise {pass_positive()}."
+                f"Otherwise {positive_advice()}."
             )
         self.reading.classes = self.rule.classes
         block = _with_labels(block, signs)
         if not self.options.labels_optional and not signs.all():
             for row in np.flatnonzero(signs == 0):
                 place = f"{name}:{before + parsed.lines[row]}:{parsed.columns[row]}"
-                bad.append((int(parsed.lines[row]), f"{place}: {self.rule.complaint(float(parsed.labels[row]))}"))
+                bad.append((int(parsed.lines[row]), f"{place}: {self.rule.error_message(float(parsed.labels[row]))}"))
             bad.sort()
-        self.reading.piece = Piece(name, before, parsed.lines)
+        self.reading.piece = PieceLines(name, before, parsed.lines)
         if not bad:
             return block, None
         kept = signs != 0 if not self.options.labels_optional else np.ones(len(signs), bool)
@@ -217,11 +220,11 @@ class _Svmlight:
             if error_now is not None:
                 kept &= parsed.lines < line
                 break
-        self.reading.piece = Piece(name, before, parsed.lines[kept])
+        self.reading.piece = PieceLines(name, before, parsed.lines[kept])
         return block.take(np.flatnonzero(kept)), error_now
 
 
-def _way_on(rule: int) -> str:
+def _remedy(rule: int) -> str:
     if rule == NO_LABEL:
         return " " + advice(
             "To score rows without labels, pass labels='optional'.", "Rows without labels can be scored: predict."
@@ -240,6 +243,6 @@ def _size(size: int) -> str:
 
 
 def _shown(token: bytes) -> str:
-    """What came, short and safe to print."""
+    """The text, shortened and safe to print."""
     text = repr(token[:40])[1:]
     return text + ("..." if len(token) > 40 else "")

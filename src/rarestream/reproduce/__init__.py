@@ -1,4 +1,4 @@
-"""The FTRL-AUC paper, run again: its protocol, and the arithmetic of its code as it was published."""
+"""The experiments of the FTRL-AUC paper: its protocol, with our learners or the arithmetic of its published code."""
 
 from rarestream.reproduce.published import METHODS, Run, published_auc, run, runs
 from rarestream.reproduce.rows import Rows

@@ -1,12 +1,12 @@
-"""The data sets of the paper's Table I: which of them a folder has, and how near they are to the paper's.
+"""The data sets of the paper's Table I: which of them a folder has, and how close they are to the paper's.
 
-A set is the file `<name>.svm` of the folder, compressed or not. What its rows are is told by their checksum:
+A data set is the file `<name>.svm` of the folder, compressed or not. Its rows are identified by a checksum:
 
     exact      the paper's rows
-    rebuilt    made again from the same texts, by rules worked out from known rows
+    rebuilt    made from the same texts, by rules worked out from known rows
     subset     some rows of the paper's set
-    generated  a stream of the set's shape, in place of it
-    own        rows that this was never checked with: a comparison is as good as they are
+    generated  a synthetic stream of the data set's shape, in place of it
+    own        unknown rows
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from rarestream.reproduce.rows import Rows
 
 NAMES = ("real-sim", "farm-ads", "rcv1b", "imdb", "reviews", "news20b")  # in the order of the paper's panels
 AVAZU = "avazu"
-FILES = {"rcv1b": ("rcv1b", "rcv1b_sub")}  # where a set may be found under another name
+FILES = {"rcv1b": ("rcv1b", "rcv1b_sub")}  # other names of a data set's file
 EXACT, REBUILT, SUBSET, GENERATED, OWN = "exact", "rebuilt", "subset", "generated", "own"
-OTHER_ROWS = (SUBSET, GENERATED)  # not to be compared with published numbers
+OTHER_ROWS = (SUBSET, GENERATED)  # not comparable with published numbers
 KNOWN = {  # by the checksum of indices and labels
-    "41256753": (EXACT, "the published runs on it come out, non-zero for non-zero"),
+    "41256753": (EXACT, "the published runs on it are reproduced, non-zero for non-zero"),
     "e5ede7e7": (EXACT, "the original files"),
     "d3dfa702": (REBUILT, "the same reviews and vocabulary; 30 of 148,498 entries that could be compared differ"),
     "3d8b940e": (REBUILT, "the same posts in another order; all 100 rows that could be compared are identical"),
-    "8c271471": (SUBSET, "23,765 of the 697,641 documents: not to be compared with the published numbers"),
+    "8c271471": (SUBSET, "23,765 of the 697,641 documents: not comparable with the published numbers"),
 }
 PIECE = 1 << 24  # bytes
 
@@ -45,9 +45,9 @@ class Source:
     """Where the rows of a data set come from."""
 
     name: str  # the paper's
-    file: str  # the file's, without .svm; of a generated stream the set's name
+    file: str  # without .svm; of a generated stream the data set's name
     folder: Path
-    mark: str  # another for other rows: results of one file are not taken for those of another
+    mark: str  # a checksum: results of other rows are not mixed with these
     generated: int = 0  # rows of a generated stream; 0: there is a file
 
 
@@ -57,12 +57,12 @@ class DataSet:
 
     name: str
     rows: Rows
-    data: str  # a word of the list above
+    data: str  # exact, rebuilt, subset, generated or own
     note: str
 
     @property
     def shape(self) -> dict[str, Any]:
-        """As Table I has it, with what is known of the rows."""
+        """A line of Table I, with what is known of the rows."""
         n, positives = len(self.rows), int(np.count_nonzero(self.rows.labels > 0))
         return {
             "n": n,
@@ -76,7 +76,7 @@ class DataSet:
 
 
 def sources(folder: Path, names: Iterable[str]) -> dict[str, Source]:
-    """Those of the data sets that the folder has."""
+    """Return the data sets that the folder has, by name."""
     found = {}
     for name in names:
         for file in FILES.get(name, (name,)):
@@ -88,17 +88,17 @@ def sources(folder: Path, names: Iterable[str]) -> dict[str, Source]:
 
 
 def stream(rows: int) -> Source:
-    """A stream of click events in place of avazu."""
+    """Return a synthetic stream of click events in place of avazu."""
     return Source(AVAZU, AVAZU, Path(), f"{GENERATED}-{rows}", rows)
 
 
 def streamed(mark: str) -> int:
-    """How many rows the stream of that mark has; 0: it is no stream."""
+    """Return how many rows the stream of that mark has; 0: it is not a stream."""
     return int(mark.removeprefix(f"{GENERATED}-")) if mark.startswith(f"{GENERATED}-") else 0
 
 
 def places(folder: Path, names: Iterable[str]) -> list[str]:
-    """A line for each data set: where its rows are looked for."""
+    """Return one line per data set: where its file is looked for."""
     published = numbers()["table1"]
     return [
         f"{name}: {folder / name}.svm, plain or .bz2, .gz, .xz: {published[name]['n']:,} rows in svmlight format"
@@ -107,19 +107,19 @@ def places(folder: Path, names: Iterable[str]) -> list[str]:
 
 
 def load(source: Source) -> DataSet:
-    """The rows, scaled as the paper scaled them."""
+    """Load the rows, scaled as the paper scaled them."""
     if source.generated:
         parts = Planted.plant(seed=protocol.SEED, positives=_avazu_share()).rows(source.generated)
         rows = Rows.of(concatenate(part.block for part in parts)).unit()
-        note = f"a generated stream of {source.generated:,} rows in place of avazu's, which are not there"
+        note = f"a synthetic stream of {source.generated:,} rows in place of avazu, which is missing"
         return DataSet(source.name, rows, GENERATED, note)
     rows = protocol.load(source.folder, source.file)
-    data, note = KNOWN.get(checksum(rows), (OWN, "rows that this was never checked with"))
+    data, note = KNOWN.get(checksum(rows), (OWN, "unknown rows"))
     return DataSet(source.name, rows, data, note)
 
 
 def checksum(rows: Rows) -> str:
-    """Of the rows' indices and labels, in their order."""
+    """Return a checksum of the rows' indices and labels, in their order."""
     return f"{zlib.crc32(rows.labels.tobytes(), zlib.crc32(rows.X.indices.astype(np.int32).tobytes())):08x}"
 
 

@@ -1,85 +1,136 @@
-"""What is shown of an experiment: its tables and figures, as files of a folder, each whole or not at all."""
+"""The files of an experiment: its tables, figures and report in a folder, each written whole or not at all."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from rarestream.errors import MissingExtraError
 from rarestream.reproduce import figures, report, tables
-from rarestream.reproduce.experiments import EXPERIMENTS
+from rarestream.reproduce.experiments import EXPERIMENTS, FinishedRows, FoundData
 from rarestream.reproduce.paper import numbers
-from rarestream.reproduce.results import MISSING
-from rarestream.reproduce.tables import Table
+from rarestream.study.page import environment
+from rarestream.study.rows import TrialRow
+from rarestream.study.tables import Table, csv, latex, markdown
 from rarestream.system import write_whole
-from rarestream.trials import Row
 
-FORMS = {"csv": tables.csv, "md": tables.markdown, "tex": tables.latex}
+TABLES = {2: tables.table2, 3: tables.table3}
+FORMS = {"csv": csv, "md": markdown, "tex": latex}
 PICTURES = ("png", "svg")
 
-
-def tables_of(names: Sequence[str], rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]]) -> dict[str, Table]:
-    """The tables of some experiments, by name. `shapes`: of the data sets that are there."""
-    found = {}
-    for number in sorted({number for name in names for number in EXPERIMENTS[name].tables}):
-        if number == 1:
-            missing = {row["dataset"] for row in rows if row["kind"] == MISSING}
-            found["table1"] = tables.table1(shapes, numbers(), missing)
-        elif number == 2:
-            found["table2"] = tables.table2(rows, numbers())
-        else:
-            found["table3"] = tables.table3(rows, numbers())
-    return found
+Shapes = Mapping[str, Mapping[str, Any]]  # of the data sets that were found: their lines of Table I
 
 
-def written(names: Sequence[str], story: bool) -> list[str]:
-    """The files that some experiments write to a folder."""
+class Written(NamedTuple):
+    """What was written."""
+
+    tables: list[Table]
+    paths: list[Path]
+    warnings: list[str]  # of files that need a package that is not installed
+
+
+def file_names(names: Sequence[str], report: bool) -> list[str]:
+    """Return the files that some experiments write to a folder."""
     numbered = [
         *(f"table{number}.{suffix}" for name in names for number in EXPERIMENTS[name].tables for suffix in FORMS),
         *(f"figure{number}.{suffix}" for name in names for number in EXPERIMENTS[name].figures for suffix in PICTURES),
     ]
-    return [*dict.fromkeys(numbered), *(["report.md", "report.html"] if story else [])]
+    return [*dict.fromkeys(numbered), *(["report.md", "report.html"] if report else [])]
 
 
-def write_tables(folder: Path, found: Mapping[str, Table]) -> list[Path]:
-    """Each as CSV, Markdown and LaTeX."""
+def write(
+    names: Sequence[str], data: FoundData, rows: FinishedRows, folder: Path, *, report: bool, story: Path | None = None
+) -> Written:
+    """Write the tables and figures of some experiments to a folder.
+
+    Parameters
+    ----------
+    names
+        Of experiments.
+    data
+        The data sets that were found.
+    rows
+        From `run_experiments` or `finished_experiments`.
+    folder
+        Where to write.
+    report
+        Whether to write a report of all rows too.
+    story
+        A Markdown file to write the report to as well, its figures to a folder of the same name beside it.
+
+    Returns
+    -------
+    Written
+        The tables, the files, and why some files were not written.
+    """
+    warnings: list[str] = []
+
+    def unless_missing(step: Callable[[], list[Path]]) -> list[Path]:
+        try:
+            return step()
+        except MissingExtraError as error:
+            warnings.append(str(error))
+            return []
+
+    shown, every = rows.asked + data.missing_rows(), rows.every + data.missing_rows()
+    shapes = data.shapes() if "table1" in names else {}
+    found: list[Table] = []
+    paths: list[Path] = []
+    for number in sorted({number for name in names for number in EXPERIMENTS[name].tables}):
+        if number == 1:
+            found.append(tables.table1(shapes, numbers(), data.missing))
+        else:
+            found.append(TABLES[number](shown, numbers()))
+        paths += write_table(folder / f"table{number}", found[-1])
+    pictures = unless_missing(lambda: write_figures(folder, names, shown))
+    paths += pictures
+    if report and rows.every:
+        paths += write_markdown(folder / "report.md", every, shapes, pictures)
+        paths += unless_missing(lambda: write_page(folder, every, shapes))
+    if story is not None:
+        beside = story.with_suffix("")
+        beside.mkdir(parents=True, exist_ok=True)
+        small = unless_missing(lambda: write_figures(beside, names, shown, ["png"], dpi=100))
+        paths += small + write_markdown(story, every, shapes, small)
+    return Written(found, paths, warnings)
+
+
+def write_table(path: Path, table: Table) -> list[Path]:
+    """Write a table as CSV, Markdown and LaTeX."""
     written = []
-    for name, table in found.items():
-        for suffix, form in FORMS.items():
-            path = folder / f"{name}.{suffix}"
-            write_whole(path, form(table).encode())
-            written.append(path)
+    for suffix, form in FORMS.items():
+        written.append(path.with_suffix(f".{suffix}"))
+        write_whole(written[-1], form(table).encode())
     return written
 
 
 def write_figures(
-    folder: Path, names: Sequence[str], rows: Sequence[Row], suffixes: Sequence[str] = PICTURES, dpi: int = 200
+    folder: Path, names: Sequence[str], rows: Sequence[TrialRow], suffixes: Sequence[str] = PICTURES, dpi: int = 200
 ) -> list[Path]:
-    """Each as PNG and SVG. Those without any row of ours still show what was published."""
+    """Write each figure as PNG and SVG; without rows of ours it still shows the published lines."""
     written = []
     for number in sorted({number for name in names for number in EXPERIMENTS[name].figures}):
-        page = figures.figure(number, rows, numbers())
+        figure = figures.figure(number, rows, numbers())
         for suffix in suffixes:
             path = folder / f"figure{number}.{suffix}"
             drawn = io.BytesIO()
-            page.savefig(drawn, format=suffix, dpi=dpi)
+            figure.savefig(drawn, format=suffix, dpi=dpi)
             write_whole(path, drawn.getvalue())
             written.append(path)
     return written
 
 
-def write_story(
-    path: Path, rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]], pictures: Sequence[Path] = ()
-) -> list[Path]:
-    """What was found, in words and tables: Markdown, which shows pictures that stand beside it or below."""
+def write_markdown(path: Path, rows: Sequence[TrialRow], shapes: Shapes, pictures: Sequence[Path] = ()) -> list[Path]:
+    """Write the report as Markdown, with pictures that are beside it or below."""
     shown = [picture.relative_to(path.parent).as_posix() for picture in pictures if picture.suffix == ".png"]
-    write_whole(path, report.markdown(rows, numbers(), report.environment(), shapes, shown).encode())
+    write_whole(path, report.markdown(rows, numbers(), environment(), shapes, shown).encode())
     return [path]
 
 
-def write_page(folder: Path, rows: Sequence[Row], shapes: Mapping[str, Mapping[str, Any]]) -> list[Path]:
-    """The same with plots, as a page that needs no network."""
+def write_page(folder: Path, rows: Sequence[TrialRow], shapes: Shapes) -> list[Path]:
+    """Write the report as a page with plots."""
     path = folder / "report.html"
-    write_whole(path, report.html(rows, numbers(), report.environment(), shapes).encode())
+    write_whole(path, report.html(rows, numbers(), environment(), shapes).encode())
     return [path]

@@ -1,10 +1,10 @@
-"""The data, splits and checkpoints of the paper's experiments, as they were coded.
+"""The data and splits of the paper's experiments, as they were coded.
 
     splits     a generator is seeded with 17 when a data set is loaded, then draws ten permutations of its n rows:
                trial j learns the first int(4 n / 6) rows of the j-th in that order, chooses settings on those up to
                int(5 n / 6), and is tested on the rest
     imbalance  of the whole file, in its order, all negatives and the first int(ratio n_neg) positives stay; the same
-               generator then draws ten permutations more, of these rows. So validation and test are imbalanced too
+               generator then draws ten more permutations, of these rows. So validation and test are imbalanced too
 
 NumPy has kept the stream of RandomState, so the rows of a trial are the authors' own.
 """
@@ -12,7 +12,6 @@ NumPy has kept the stream of RandomState, so the rows of a trial are the authors
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from rarestream.blocks import concatenate
 from rarestream.errors import RarestreamError
 from rarestream.readers import read
 from rarestream.reproduce.rows import Rows
+from rarestream.study.splits import Split, cut
 
 SEED, TRIALS = 17, 10
 SUFFIXES = (".bz2", ".gz", ".xz", "")
@@ -28,43 +28,35 @@ SCALED = {"farm-ads", "imdb", "reviews", "avazu"}  # divided by their norms; row
 
 
 class DataSetError(RarestreamError):
-    """A data set of the paper's that is not there, or is not the paper's."""
-
-
-class Split(NamedTuple):
-    """Row numbers of a trial; `train` in the order of the stream."""
-
-    train: NDArray[np.int64]
-    valid: NDArray[np.int64]
-    test: NDArray[np.int64]
+    """A data set of the paper that is missing, or differs from the paper's."""
 
 
 def file_of(folder: Path, name: str) -> Path | None:
-    """The file of a data set, `<name>.svm` in the folder, compressed or not; None if there is none."""
+    """Return the file of a data set, `<name>.svm` in the folder, compressed or not; None if there is none."""
     paths = [folder / f"{name}.svm{suffix}" for suffix in SUFFIXES]
     return next((path for path in paths if path.is_file()), None)
 
 
 def load(folder: Path, name: str) -> Rows:
-    """The rows of a data set in the order of its file."""
+    """Load the rows of a data set in the order of its file; DataSetError if there is no file."""
     path = file_of(folder, name)
     if path is None:
         others = ", ".join(suffix for suffix in SUFFIXES if suffix)
         raise DataSetError(
             f"{folder / name}.svm: no such file, nor with {others}. Put the {name} data there in svmlight format, "
-            "or name the folder that has them."
+            "or pass the folder that has them."
         )
     rows = Rows.of(concatenate(read(path)))
     return rows.unit() if name in SCALED else rows
 
 
 def splits(n: int) -> list[Split]:
-    """The ten trials of a data set of n rows."""
+    """Return the ten trials of a data set of n rows."""
     return _drawn(np.random.RandomState(SEED), n)
 
 
 def imbalanced(labels: NDArray[np.int8], ratio: float) -> tuple[NDArray[np.int64], list[Split]]:
-    """The rows that stay when positives are cut down to `ratio` times the negatives, and the ten trials of those."""
+    """Return the rows that stay at a positive:negative ratio, and the ten trials of these rows."""
     generator = np.random.RandomState(SEED)
     _drawn(generator, len(labels))  # loading the data set had drawn them
     positive = labels > 0
@@ -73,15 +65,12 @@ def imbalanced(labels: NDArray[np.int8], ratio: float) -> tuple[NDArray[np.int64
 
 
 def _drawn(generator: np.random.RandomState, n: int) -> list[Split]:
-    cuts = [int(n * 4 / 6), int(n * 5 / 6)]
-    return [Split(*np.split(generator.permutation(n), cuts)) for _ in range(TRIALS)]
+    return [cut(generator.permutation(n)) for _ in range(TRIALS)]
 
 
-def checkpoints(n: int) -> list[int]:
-    """After how many of n rows the paper's curves have a point: ever wider apart, and at the end."""
-    points, start, end, step = {n}, 0, 1100, 50
-    while start < n:
-        first = -(-start // step) * step
-        points.update(i + 1 for i in range(first, min(end, n), step))
-        start, end, step = end, 10 * end + 100, 10 * step
-    return sorted(points)
+def trials(rows: Rows, ratio: float | None) -> tuple[Rows, list[Split]]:
+    """Return the rows of an experiment, all or at a positive:negative ratio, and its ten trials."""
+    if ratio is None:
+        return rows, splits(len(rows))
+    kept, found = imbalanced(rows.labels, ratio)
+    return rows.take(kept), found

@@ -1,11 +1,11 @@
-"""What the C code of the FTRL-AUC paper computed, slips included: the way from its settings to its numbers.
+"""What the C code of the FTRL-AUC paper computed, with the authors' bugs: from its settings to its numbers.
 
-The arithmetic stands in native/published/, in double precision, and agrees with
-the authors' program to rounding; docs/published.md lists the slips. It is here to
+The arithmetic is in native/published/, in double precision, and agrees with the
+authors' program to rounding; docs/published.md lists the errata. It is here to
 explain published numbers and shares nothing with `rarestream.learners`, which is
 what to learn with.
 
-Methods and settings go by the names of the authors' program:
+Methods and settings have the names of the authors' program:
 
     ftrl_auc, ftrl_auc_non_lazy, ftrl_proximal    l1 (lambda), l2, beta, gamma
     spam_l1, spam_l2, spam_l1l2                   xi, l1, l2
@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
 from rarestream.errors import DataError
-from rarestream.metrics.rows import surveyed
+from rarestream.metrics.rows import valid_rows
 from rarestream.reproduce.rows import Rows
 
 _FTRL = ("l1", "l2", "beta", "gamma")
@@ -51,25 +51,68 @@ FSAUC_LEAST = 44  # with fewer rows the number of its stages is not positive: th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A method after some rows of a stream."""
+    """A published method after some rows of a stream."""
 
     rows: int  # learned so far
-    weights: NDArray[np.float64]  # of the model that was evaluated, one to a feature; no intercept
+    weights: NDArray[np.float64]  # of the model that was evaluated, one per feature; no intercept
     online_scores: NDArray[np.float64]  # of each row so far, before it was learned
 
     @property
     def nonzeros(self) -> int:
+        """The number of weights that are not zero."""
         return int(np.count_nonzero(self.weights))
 
 
 def run(method: str, rows: Rows, params: Mapping[str, float]) -> Run:
-    """The method after one pass over the rows, in their order."""
+    """Run a published method: one pass over the rows, in their order.
+
+    Parameters
+    ----------
+    method
+        A name of `METHODS`.
+    rows
+        The training rows.
+    params
+        The settings, by the names that `METHODS` lists.
+
+    Returns
+    -------
+    Run
+        The method after the last row.
+
+    Raises
+    ------
+    ValueError
+        If the method or a setting is unknown, missing or out of range.
+    DataError
+        If there are too few rows.
+    """
     (end,) = runs(method, rows, params, [len(rows)])
     return end
 
 
 def runs(method: str, rows: Rows, params: Mapping[str, float], checkpoints: Iterable[int]) -> Iterator[Run]:
-    """The same pass, stopped to look at it: after each number of rows in `checkpoints`, which ascend from 1."""
+    """Run a published method, and yield it at checkpoints.
+
+    Parameters
+    ----------
+    method, rows, params
+        As for `run`.
+    checkpoints
+        Numbers of rows, ascending, from 1 to the number of training rows.
+
+    Yields
+    ------
+    Run
+        The method after each of these numbers of rows.
+
+    Raises
+    ------
+    ValueError
+        If the method, a setting or a checkpoint is wrong.
+    DataError
+        If there are too few rows.
+    """
     kernel = _native.PublishedMethod(method, _settings(method, rows, params), rows.n_features, len(rows))
     starts, columns = rows.X.indptr.astype(np.int64), rows.X.indices.astype(np.int32, copy=False)
     scores = np.zeros(len(rows))
@@ -83,7 +126,7 @@ def runs(method: str, rows: Rows, params: Mapping[str, float], checkpoints: Iter
 
 
 def _settings(method: str, rows: Rows, params: Mapping[str, float]) -> list[float]:
-    """The settings in the order of METHODS, checked."""
+    """Return the settings in the order of METHODS, checked."""
     if method not in METHODS:
         raise ValueError(f"no published method is called {method!r}; there are {', '.join(METHODS)}.")
     names = METHODS[method]
@@ -104,11 +147,28 @@ def _settings(method: str, rows: Rows, params: Mapping[str, float]) -> list[floa
 
 
 def published_auc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """The AUC of the authors' routine: ties go by the order of the rows, and the row that ranks last is left out.
+    """Compute the AUC as the authors' routine does: ties are broken by row order, and the last-ranked row is omitted.
 
-    It is low by 1 / n_neg whenever a negative ranks last. `rarestream.auc` is the right one.
+    It is low by 1 / n_neg whenever a negative ranks last. `rarestream.auc` is the exact one.
+
+    Parameters
+    ----------
+    labels
+        -1 or +1.
+    scores
+        One per label.
+
+    Returns
+    -------
+    float
+        The AUC of the authors' routine.
+
+    Raises
+    ------
+    DataError
+        If labels and scores do not fit together, or there is only one class.
     """
-    rows = surveyed("published_auc", labels, scores, None)
+    rows = valid_rows("published_auc", labels, scores, None)
     positive = rows.labels > 0
     ranked = positive[np.argsort(-rows.scores, kind="stable")][:-1]
     above = np.cumsum(ranked)[~ranked]  # positives above each negative

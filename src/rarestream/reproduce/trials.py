@@ -1,64 +1,77 @@
-"""A trial of a method: every setting of its grid learns the training rows, the best on the validation rows is kept.
+"""One trial of a method: every setting of its grid learns the training rows; the best on the validation rows is kept.
 
-A unit of work names the data set, the ratio its positives were cut to, the method, whose arithmetic, the grid and the
-trial. Its row holds every setting that was tried and what came of it, in the paper's order, and the curve of the one
-chosen, which is run again to be timed: of all that takes time, only learning counts. A setting that diverged has no
-AUC and says why; so does a row none of whose settings has one.
+A unit of work names the data set, the ratio its positives were cut to, the method, the mode, the grid and the trial.
+Its row holds every setting that was tried, in the paper's order, and the curve of the chosen one, which is run again
+alone to be timed. A setting that diverged has no AUC and says why; so does a row none of whose settings has one.
 
-Arithmetic "published" is that of the authors' code, with its AUC; "corrected" is that of our learners in float32, with
-the exact AUC. FTRL settings run in lanes there, so the seconds of one that was not chosen are its share of a heat.
+Mode "published" is the arithmetic of the authors' code, with its AUC; "corrected" is our learners in float32, with the
+exact AUC. FTRL settings run in lanes there, so the seconds of one that was not chosen are its share of a pass.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rarestream._version import __version__
 from rarestream.blocks import Block
+from rarestream.engines.lanes import LaneGroup
 from rarestream.errors import DataError
 from rarestream.learners import Learner
 from rarestream.learners.dual_averaging import DualAveraging
-from rarestream.learners.lanes import LaneKernel, Lanes, lane_of
-from rarestream.metrics import auc
-from rarestream.model import SCALES, Model
+from rarestream.model import Model
 from rarestream.race import Racing
+from rarestream.race.fitting import fit_many
 from rarestream.reproduce import protocol, published
 from rarestream.reproduce.datasets import DataSet, Source, load
-from rarestream.reproduce.methods import METHODS, OURS, PUBLISHED, TUNED_AFTER, Params
+from rarestream.reproduce.methods import METHODS, OURS, TUNED_AFTER, Params
 from rarestream.reproduce.paper import numbers
 from rarestream.reproduce.rows import Rows
-from rarestream.trials import Row, Unit
+from rarestream.study.rows import PUBLISHED, CurvePoints, Point, TrialRow, chosen_point
+from rarestream.study.splits import PART_NAMES, TrialBlocks, checkpoints
+from rarestream.study.store import Unit
+from rarestream.study.tuning import (
+    CurveClock,
+    Judged,
+    block_auc,
+    clock,
+    failed_point,
+    learning_curve,
+    pieces,
+    point,
+    run_best,
+    tried_point,
+    try_setting,
+)
 
 Choices = Mapping[tuple[Any, ...], Params]  # by method, data set, ratio and trial
 
-HEAT = 32  # lanes of a kernel
+LANES = 32  # settings of one pass
 PIECE = 1 << 16  # rows whose scores in lanes are kept at once
 SCALE = "none"  # rows come as the paper scaled them
-PROBE, FIRST_PROBE = 0.2, 16  # seconds that a method is timed for, rows after which it begins to be
+FAILURES = (DataError,)
+PROBE, FIRST_PROBE = 0.2, 16  # seconds that a method is timed for, rows after which the timing begins
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class TrialData:
     """The rows of a trial."""
 
     train: Rows
     valid: Rows
     test: Rows
-    balanced: bool = False  # whether both classes of the blocks to learn weigh alike
+    balanced: bool = False  # whether importances give both classes of the blocks to learn the same total
 
     @cached_property
-    def blocks(self) -> tuple[Block, Block, Block]:
+    def blocks(self) -> TrialBlocks:
         """The same in single precision."""
         train, valid, test = (Block.of(rows.X, rows.labels) for rows in (self.train, self.valid, self.test))
-        return train.balanced() if self.balanced else train, valid, test
+        return TrialBlocks(train.balanced() if self.balanced else train, valid, test)
 
 
 @lru_cache(maxsize=1)
@@ -67,52 +80,40 @@ def _loaded(source: Source) -> DataSet:
 
 
 @lru_cache(maxsize=1)
-def trial_of(source: Source, ratio: float | None, trial: int) -> tuple[DataSet, Parts]:
-    """A data set, and the rows of one of its trials. The last is kept: units come in the order of their rows."""
+def trial_of(source: Source, ratio: float | None, trial: int) -> tuple[DataSet, TrialData]:
+    """Return a data set and the rows of one of its trials; the last is cached, as units come in the order of trials."""
     data = _loaded(source)
-    rows, splits = data.rows, protocol.splits(len(data.rows))
-    if ratio is not None:
-        kept, splits = protocol.imbalanced(rows.labels, ratio)
-        rows = rows.take(kept)
+    rows, splits = protocol.trials(data.rows, ratio)
     train, valid, test = (rows.take(part) for part in splits[trial])
-    return data, Parts(train, valid, test)
+    return data, TrialData(train, valid, test)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a process does with a unit."""
+    """Runs a unit, in whichever process."""
 
     sources: Mapping[str, Source]
-    choices: Choices = dataclasses.field(default_factory=dict)  # for those that are tuned after others
+    choices: Choices = dataclasses.field(default_factory=dict)  # for methods that are tuned after others
 
-    def __call__(self, unit: Unit) -> Row:
-        data, parts = trial_of(self.sources[unit["dataset"]], unit["ratio"], unit["trial"])
-        came: Row = {"points": [], "chosen": None, "curve": None, "error": _one_class(parts)}
-        if came["error"] is None:
-            came |= _untuned(unit, parts) if unit["method"] in OURS else self._tuned(unit, parts)
-        found = {"n_train": len(parts.train), "n_features": parts.train.n_features, "data": data.data}
-        return {**came, **found, "version": __version__}
-
-    def _tuned(self, unit: Unit, parts: Parts) -> Row:
-        """The settings of a method of the paper, and the curve of the best."""
+    def __call__(self, unit: Unit) -> TrialRow:
+        data, rows = trial_of(self.sources[unit["dataset"]], unit["ratio"], unit["trial"])
         settings = self._settings(unit)
-        if not settings:
-            return {"error": f"no setting of {TUNED_AFTER[unit['method']]} came through, and it takes that one's"}
-        arithmetic = arithmetic_of(unit, parts)
-        points = arithmetic.tried(settings)
-        sound = [number for number, point in enumerate(points) if "error" not in point]
-        if not sound:
-            return {"points": points, "error": points[0]["error"]}
-        chosen = max(sound, key=lambda number: float(points[number]["valid_auc"]))  # the first of the best
-        try:
-            curve = arithmetic.curve(settings[chosen])
-        except DataError as error:
-            return {"points": points, "error": f"the setting chosen did not come through again: {error}"}
-        points[chosen]["seconds"] = curve["seconds"][-1]
-        return {"points": points, "chosen": chosen, "curve": curve}
+        row: TrialRow = {"points": [], "chosen": None, "curve": None, "error": _one_class(rows)}
+        if row["error"] is None and not settings:
+            row["error"] = f"it takes the settings of {TUNED_AFTER[unit['method']]}, none of which succeeded"
+        if row["error"] is None:
+            arithmetic = arithmetic_of(unit, rows)
+            row = run_best(settings, arithmetic.try_settings(settings), arithmetic.run_alone, FAILURES)
+        return {
+            **row,
+            "n_train": len(rows.train),
+            "n_features": rows.train.n_features,
+            "data": data.data,
+            "version": __version__,
+        }
 
     def _settings(self, unit: Unit) -> list[Params]:
-        """Those to try, in their order."""
+        """Return the settings to try, in their order."""
         points = METHODS[unit["method"]].points(unit["mode"], unit["grid"])
         if unit["method"] not in TUNED_AFTER:
             return list(points)
@@ -120,44 +121,50 @@ class Work:
         return [] if chosen is None else [{**chosen, **point} for point in points]
 
 
-def choices(rows: Sequence[Row]) -> Choices:
-    """What each method chose."""
-    return {
-        (row["method"], *_place(row)): row["points"][row["chosen"]]["params"]
-        for row in rows
-        if row["chosen"] is not None
-    }
+def choices(rows: Iterable[TrialRow]) -> Choices:
+    """Return the setting that each method chose in each trial."""
+    return {(row["method"], *_place(row)): chosen_point(row)["params"] for row in rows if row["chosen"] is not None}
 
 
-def _place(unit: Unit) -> tuple[Any, ...]:
+def _place(unit: Mapping[str, Any]) -> tuple[Any, ...]:
     return unit["dataset"], unit["ratio"], unit["trial"]
 
 
-def _one_class(parts: Parts) -> str | None:
-    for name, rows in (("training", parts.train), ("validation", parts.valid), ("test", parts.test)):
+def _one_class(data: TrialData) -> str | None:
+    for name, words in PART_NAMES.items():
+        rows: Rows = getattr(data, name)
         positives = int(np.count_nonzero(rows.labels > 0))
         if not 0 < positives < len(rows):
-            return f"the {name} rows are of one class: {positives:,} of {len(rows):,} are positive"
+            return f"the {words} rows are of one class: {positives:,} of {len(rows):,} are positive"
     return None
 
 
-# -- the two arithmetics
+# -- how a trial learns: with the authors' code, with our learners, or untuned
 
 
 class Arithmetic(Protocol):
-    def tried(self, settings: Sequence[Params]) -> list[Row]:
-        """What came of each setting."""
+    """How a method learns the rows of a trial."""
 
-    def curve(self, setting: Params) -> Row:
-        """Test AUC and seconds of learning after growing numbers of rows."""
+    def try_settings(self, settings: Sequence[Params]) -> list[Point]:
+        """Return the point of each setting."""
+
+    def run_alone(self, setting: Params, point: Point) -> TrialRow:
+        """Return the curve of a setting; its point gets the seconds of that run."""
 
     def pace(self, settings: Sequence[Params]) -> float:
-        """About how many seconds it takes to learn a row with each of the settings."""
+        """Return about how many seconds a row takes with all of the settings."""
 
 
-def arithmetic_of(unit: Unit, parts: Parts) -> Arithmetic:
-    kind = Published if unit["mode"] == PUBLISHED else Corrected
-    return kind(unit["method"], parts)
+def arithmetic_of(unit: Unit, rows: TrialData) -> Arithmetic:
+    """Return how the unit's method learns."""
+    if unit["method"] in OURS:
+        return Untuned(unit, rows)
+    return (Published if unit["mode"] == PUBLISHED else Corrected)(unit["method"], rows)
+
+
+def _curve_and_seconds(curve: CurvePoints, point: Point) -> TrialRow:
+    point["seconds"] = curve["seconds"][-1]
+    return {"curve": curve}
 
 
 @dataclass(frozen=True)
@@ -165,33 +172,28 @@ class Published:
     """The authors' code."""
 
     method: str
-    parts: Parts
+    rows: TrialData
 
-    def tried(self, settings: Sequence[Params]) -> list[Row]:
-        return [self._point(setting) for setting in settings]
+    def try_settings(self, settings: Sequence[Params]) -> list[Point]:
+        return [try_setting(setting, partial(self._fit, setting), self._judged, FAILURES) for setting in settings]
 
-    def _point(self, setting: Params) -> Row:
-        start = time.process_time()
-        try:
-            run = published.run(self.method, self.parts.train, setting)
-            seconds = time.process_time() - start
-            aucs = [self._auc(run, rows) for rows in (self.parts.valid, self.parts.test)]
-        except DataError as error:
-            return _failed(setting, error)
-        return _point(setting, aucs, run.nonzeros, seconds)
-
-    def curve(self, setting: Params) -> Row:
-        rows = protocol.checkpoints(len(self.parts.train))
-        curve = _Curve()
-        for run in published.runs(self.method, self.parts.train, setting, rows):
-            curve.stop(run.rows)
-            curve.add(self._auc(run, self.parts.test))
-        return curve.found
+    def run_alone(self, setting: Params, point: Point) -> TrialRow:
+        curve = CurveClock()
+        for run in published.runs(self.method, self.rows.train, setting, checkpoints(len(self.rows.train))):
+            curve.learned(run.rows)
+            curve.tested(self._auc(run, self.rows.test))
+        return _curve_and_seconds(curve.points(), point)
 
     def pace(self, settings: Sequence[Params]) -> float:
-        looks = _looks(len(self.parts.train))
-        runs = published.runs(self.method, self.parts.train, settings[len(settings) // 2], looks)
+        looks = _looks(len(self.rows.train))
+        runs = published.runs(self.method, self.rows.train, settings[len(settings) // 2], looks)
         return len(settings) * _timed(run.rows for run in runs)
+
+    def _fit(self, setting: Params) -> published.Run:
+        return published.run(self.method, self.rows.train, setting)
+
+    def _judged(self, run: published.Run) -> Judged:
+        return Judged(self._auc(run, self.rows.valid), self._auc(run, self.rows.test), run.nonzeros)
 
     @staticmethod
     def _auc(run: published.Run, rows: Rows) -> float:
@@ -203,182 +205,140 @@ class Corrected:
     """Our learners."""
 
     method: str
-    parts: Parts
+    rows: TrialData
 
-    def tried(self, settings: Sequence[Params]) -> list[Row]:
+    def try_settings(self, settings: Sequence[Params]) -> list[Point]:
         learners = [self._learner(setting) for setting in settings]
-        if len(learners) == 1 or lane_of(learners[0]) is None:
-            return [self._point(*one) for one in zip(settings, learners, strict=True)]
-        points: list[Row] = []
-        for first in range(0, len(learners), HEAT):
-            points += self._heat(settings[first : first + HEAT], learners[first : first + HEAT])
+        if len(learners) == 1 or learners[0].lane() is None:
+            judge = partial(_judged, self.rows)
+            return [try_setting(setting, partial(self._fit, setting), judge, FAILURES) for setting in settings]
+        points: list[Point] = []
+        for first in range(0, len(learners), LANES):
+            points += self._try_in_lanes(settings[first : first + LANES], learners[first : first + LANES])
         return points
 
-    def curve(self, setting: Params) -> Row:
-        return learned(self._learner(setting), self.parts)[1]
+    def run_alone(self, setting: Params, point: Point) -> TrialRow:
+        _, curve = learn_with_curve(self._learner(setting), self.rows)
+        return _curve_and_seconds(curve.points(), point)
 
     def pace(self, settings: Sequence[Params]) -> float:
         learners = [self._learner(setting) for setting in settings]
-        if lane_of(learners[0]) is None:
-            model = _model(learners[len(learners) // 2], self.parts)
-            return len(learners) * _timed(self._pieces(model.learn))
-        lanes = Lanes(learners[:HEAT])
-        kernel, state = LaneKernel(lanes), lanes.start(self.parts.train.n_features, largest=False)
-        share = len(learners) / len(lanes.learners)
-        return share * _timed(self._pieces(lambda piece: kernel.learn(state, piece, SCALES.index(SCALE))))
+        if learners[0].lane() is None:
+            model = _model(learners[len(learners) // 2], self.rows)
+            return len(learners) * _timed(self._learn_more(model.learn))
+        group = LaneGroup.start(learners[:LANES], SCALE, slots=self.rows.train.n_features)
+        return len(learners) / len(group.numbers) * _timed(self._learn_more(group.learn))
 
-    def _pieces(self, learn: Callable[[Block], object]) -> Iterator[int]:
-        """Learns more and more of the training rows; how many so far."""
+    def _learn_more(self, learn: Callable[[Block], object]) -> Iterator[int]:
+        """Learn more and more of the training rows, and yield how many so far."""
         rows = 0
-        for stop in _looks(len(self.parts.train)):
-            learn(self.parts.blocks[0][rows:stop])
+        for stop in _looks(len(self.rows.train)):
+            learn(self.rows.blocks.train[rows:stop])
             yield (rows := stop)
 
     def _learner(self, setting: Params) -> Learner:
-        return METHODS[self.method].learner(setting, len(self.parts.train))
+        return METHODS[self.method].learner(setting, len(self.rows.train))
 
-    def _point(self, setting: Params, learner: Learner) -> Row:
-        train, valid, test = self.parts.blocks
-        start = time.process_time()
-        try:
-            model = _model(learner, self.parts)
-            model.learn(train)
-            seconds = time.process_time() - start
-            aucs = [_auc(rows, model.score(rows)) for rows in (valid, test)]
-        except DataError as error:
-            return _failed(setting, error)
-        return _point(setting, aucs, model.nonzeros, seconds)
+    def _fit(self, setting: Params) -> Model:
+        model = _model(self._learner(setting), self.rows)
+        model.learn(self.rows.blocks.train)
+        return model
 
-    def _heat(self, settings: Sequence[Params], learners: Sequence[Learner]) -> list[Row]:
-        train, valid, test = self.parts.blocks
-        start = time.process_time()
-        lanes = Lanes(learners)
-        kernel, state = LaneKernel(lanes), lanes.start(self.parts.train.n_features, largest=False)
-        for first in range(0, len(train), PIECE):
-            piece = train[first : first + PIECE]
-            count, _ = kernel.learn(state, piece, SCALES.index(SCALE))
-            if count < len(piece):
-                error = DataError(f"row {first + count} of the training rows is too large to learn in float32")
-                return [_failed(setting, error) for setting in settings]
-        seconds = (time.process_time() - start) / len(learners)
-        scores = [kernel.score(state, rows, SCALES.index(SCALE)) for rows in (valid, test)]
+    def _try_in_lanes(self, settings: Sequence[Params], learners: Sequence[Learner]) -> list[Point]:
+        """Try settings side by side in one pass over the training rows."""
+        train, valid, test = self.rows.blocks
+        width = self.rows.train.n_features
+        fits, seconds = fit_many(learners, lambda _: pieces(train, PIECE), scale=SCALE, n_features=width)
+        scores = [fits.score(rows) for rows in (valid, test)]
         points = []
-        for lane, (setting, learner) in enumerate(zip(settings, learners, strict=True)):
+        for number, setting in enumerate(settings):
             try:
-                aucs = [_auc(rows, found[:, lane]) for rows, found in zip((valid, test), scores, strict=True)]
+                model = fits.model(number, width)
+                valid_auc, test_auc = block_auc(valid, scores[0][:, number]), block_auc(test, scores[1][:, number])
             except DataError as error:
-                points.append(_failed(setting, error))
+                points.append(failed_point(setting, error))
                 continue
-            model = Model.from_state(
-                learner, lanes.state(lane, state), scale=SCALE, n_features=self.parts.train.n_features
-            )
-            points.append(_point(setting, aucs, model.nonzeros, seconds))
+            judged = Judged(valid_auc, test_auc, model.nonzeros)
+            points.append(tried_point(setting, judged, seconds / len(learners)))
         return points
 
 
 # -- our own
 
 
-def _untuned(unit: Unit, parts: Parts) -> Row:
-    """A learner of ours as it is, nothing tuned, and cut to the size that the paper's FTRL-AUC had on the data."""
-    method = METHODS[unit["method"]]
-    if method.balanced:
-        parts = dataclasses.replace(parts, balanced=True)
-    train, valid, test = parts.blocks
-    learner = method.learner({}, len(train))
-    try:
-        if unit["method"] == "race":
-            start = time.process_time()
-            racing = Racing("auto", scale=SCALE, threads=1)
-            racing.learn(train)
-            model = racing.finish().model
-            seconds = time.process_time() - start
-            # For its curve the winner runs again alone; the time is that of the whole race.
-            _, curve = learned(model.learner, parts)
-            share = seconds / max(curve["seconds"][-1], 1e-9)
-            curve["seconds"] = [round(share * one, 6) for one in curve["seconds"]]
-        else:
-            model, curve = learned(learner, parts)
+@dataclass(frozen=True)
+class Untuned:
+    """A learner of ours with its default settings, also at the size that the paper's FTRL-AUC had on the data."""
+
+    unit: Unit
+    rows: TrialData
+
+    def try_settings(self, settings: Sequence[Params]) -> list[Point]:
+        """Return the point of the one setting, untried: there is nothing to choose."""
+        return [point(setting) for setting in settings]
+
+    def pace(self, settings: Sequence[Params]) -> float:
+        return Corrected(self.unit["method"], self.rows).pace(settings)
+
+    def run_alone(self, setting: Params, point: Point) -> TrialRow:
+        """Return the curve; the point gets all numbers."""
+        method = METHODS[self.unit["method"]]
+        rows = dataclasses.replace(self.rows, balanced=True) if method.balanced else self.rows
+        model, curve = self._learned(method.learner(setting, len(rows.train)), rows)
         settings = {"learner": model.leader.name, **model.leader.settings}
-        aucs = [_auc(rows, model.score(rows)) for rows in (valid, test)]
-        point = _point(settings, aucs, model.nonzeros, curve["seconds"][-1])
-        ratios = numbers()["table2"]["sparse_ratio"].get(unit["dataset"])
-        if ratios and unit["ratio"] is None:
-            size = max(1, round(ratios["ftrl_auc"][0] * parts.train.n_features))
-            point["at_published_size"] = _cut(model, size, parts)
-    except DataError as error:
-        return {"error": str(error)}
-    return {"points": [point], "chosen": 0, "curve": curve}
+        point.update(tried_point(settings, _judged(rows, model), curve["seconds"][-1]))
+        ratios = numbers()["table2"]["sparse_ratio"].get(self.unit["dataset"])
+        if ratios and self.unit["ratio"] is None:
+            size = max(1, round(ratios["ftrl_auc"][0] * rows.train.n_features))
+            point["at_published_size"] = _at_size(model, size, rows)
+        return {"curve": curve}
+
+    def _learned(self, learner: Learner, rows: TrialData) -> tuple[Model, CurvePoints]:
+        if self.unit["method"] != "race":
+            model, curve = learn_with_curve(learner, rows)
+            return model, curve.points()
+        start = clock()
+        racing = Racing("auto", scale=SCALE, threads=1)
+        racing.learn(rows.blocks.train)
+        model = racing.finish().model
+        seconds = clock() - start
+        # For its curve the winner runs again alone; the time is that of the whole race.
+        _, curve = learn_with_curve(model.learner, rows)
+        return model, curve.points(seconds)
 
 
-def _cut(model: Model, size: int, parts: Parts) -> Row:
-    """The AUC with so many weights: the largest kept, and with that budget while learning."""
-    train, _, test = parts.blocks
-    found = {"nonzeros": size, "pruned_test_auc": _auc(test, model.prune(nonzeros=size).score(test))}
+def _at_size(model: Model, size: int, rows: TrialData) -> dict[str, float]:
+    """Return the AUC with so many weights: pruned to the largest, and learned on that budget."""
+    train, _, test = rows.blocks
+    found = {"nonzeros": size, "pruned_test_auc": block_auc(test, model.prune(nonzeros=size).score(test))}
     if isinstance(model.leader, DualAveraging):
-        held = _model(dataclasses.replace(model.leader, budget=size), parts)
-        held.learn(train)
-        found["budget_test_auc"] = _auc(test, held.score(test))
+        budgeted = _model(dataclasses.replace(model.leader, budget=size), rows)
+        budgeted.learn(train)
+        found["budget_test_auc"] = block_auc(test, budgeted.score(test))
     return found
 
 
-def learned(learner: Learner, parts: Parts) -> tuple[Model, Row]:
-    """A learner after the training rows, and its curve."""
-    train, _, test = parts.blocks
-    curve = _Curve()
-    model = _model(learner, parts)
-    rows = 0
-    for stop in protocol.checkpoints(len(train)):
-        model.learn(train[rows:stop])
-        rows = stop
-        curve.stop(rows)
-        curve.add(_auc(test, model.score(test)))
-    return model, curve.found
+def learn_with_curve(learner: Learner, rows: TrialData) -> tuple[Model, CurveClock]:
+    """Return a model that has learned the training rows, and its curve."""
+    train, _, test = rows.blocks
+    model = _model(learner, rows)
+    return model, learning_curve(train, model.learn, lambda: block_auc(test, model.score(test)))
 
 
-class _Curve:
-    """Test AUC against rows and seconds; the clock stands while it is evaluated."""
-
-    def __init__(self) -> None:
-        self.found: Row = {"rows": [], "seconds": [], "test_auc": []}
-        self._spent = 0.0
-        self._start = time.process_time()
-
-    def stop(self, rows: int) -> None:
-        self._spent += time.process_time() - self._start
-        self.found["rows"].append(rows)
-        self.found["seconds"].append(round(self._spent, 6))
-
-    def add(self, auc: float) -> None:
-        self.found["test_auc"].append(auc)
-        self._start = time.process_time()
+def _model(learner: Learner, rows: TrialData) -> Model:
+    return Model(learner, scale=SCALE, n_features=rows.train.n_features)
 
 
-def _model(learner: Learner, parts: Parts) -> Model:
-    return Model(learner, scale=SCALE, n_features=parts.train.n_features)
-
-
-def _auc(rows: Block, scores: NDArray[Any]) -> float:
-    assert rows.labels is not None
-    return float(auc(rows.labels, np.ascontiguousarray(scores)))
-
-
-def _point(setting: Mapping[str, Any], aucs: Sequence[float], nonzeros: int, seconds: float) -> Row:
-    valid, test = aucs
-    came = {"valid_auc": valid, "test_auc": test, "nonzeros": nonzeros, "seconds": round(seconds, 6)}
-    return {"params": dict(setting), **came}
-
-
-def _failed(setting: Params, error: DataError) -> Row:
-    nothing = {"valid_auc": None, "test_auc": None, "nonzeros": None, "seconds": None}
-    return {"params": dict(setting), **nothing, "error": str(error)}
+def _judged(rows: TrialData, model: Model) -> Judged:
+    _, valid, test = rows.blocks
+    return Judged(block_auc(valid, model.score(valid)), block_auc(test, model.score(test)), model.nonzeros)
 
 
 def _timed(learned: Iterable[int]) -> float:
-    """Seconds a row, of something that says how many rows it has learned. What goes before the first is not counted."""
+    """Return seconds per row of something that yields how many rows it has learned; the first is not counted."""
     first, start, pace = 0, 0.0, 0.0
     for rows in learned:
-        now = time.process_time()
+        now = clock()
         if not first:
             first, start = rows, now
             continue
@@ -389,7 +349,7 @@ def _timed(learned: Iterable[int]) -> float:
 
 
 def _looks(rows: int) -> list[int]:
-    """After how many rows to look at the clock."""
+    """Return after how many rows to look at the clock."""
     looks, stop = [], FIRST_PROBE
     while stop < rows:
         looks.append(stop)
@@ -397,11 +357,11 @@ def _looks(rows: int) -> list[int]:
     return [*looks, rows]
 
 
-# -- how long it will take
+# -- the remaining time
 
 
 class Estimate:
-    """About how many seconds units take: each method is timed on the first rows of the data."""
+    """Estimates how many seconds a unit takes: each method is timed on the first rows of the data."""
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self._sources = sources
@@ -414,14 +374,14 @@ class Estimate:
         return self._known[key]
 
     def _seconds(self, unit: Unit) -> float:
-        _, parts = trial_of(self._sources[unit["dataset"]], unit["ratio"], 0)
-        rows = len(parts.train) + len(parts.valid) + len(parts.test)
+        _, data = trial_of(self._sources[unit["dataset"]], unit["ratio"], 0)
+        rows = len(data.train) + len(data.valid) + len(data.test)
         settings = list(METHODS[unit["method"]].points(unit["mode"], unit["grid"]))
         if unit["method"] in TUNED_AFTER:
             first = METHODS[TUNED_AFTER[unit["method"]]].points(unit["mode"], unit["grid"])[0]
             settings = [{**first, **setting} for setting in settings]
         try:
-            pace = arithmetic_of(unit, parts).pace(settings)
-        except DataError:  # it says so itself when its turn comes
+            pace = arithmetic_of(unit, data).pace(settings)
+        except DataError:  # the trial will say so
             return 0.0
         return pace * (1 + 1 / len(settings)) * rows

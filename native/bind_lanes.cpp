@@ -1,0 +1,163 @@
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+#include "kernel_arguments.hpp"
+#include "lanes/types.hpp"
+
+namespace rarestream {
+
+namespace portable {
+LaneKernels lane_kernels();
+}
+#ifdef RARESTREAM_HAS_AVX2
+namespace avx2 {
+LaneKernels lane_kernels();
+}
+namespace avx512 {
+LaneKernels lane_kernels();
+}
+#endif
+
+namespace {
+
+// Registers of 64 bytes are half as many steps. What the kernel uses of them came with these three, in one generation.
+bool avx512_available() {
+#ifdef RARESTREAM_HAS_AVX2
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
+LaneKernels kernels_of(const std::string& wanted) {
+#ifdef RARESTREAM_HAS_AVX2
+    if ((wanted.empty() && use_avx2 && avx512_available()) || (wanted == "avx512" && avx512_available()))
+        return avx512::lane_kernels();
+    if ((wanted.empty() && use_avx2) || (wanted == "avx2" && avx2_available())) return avx2::lane_kernels();
+#endif
+    if (!wanted.empty() && wanted != "portable")
+        throw std::invalid_argument("this machine has no instruction set called '" + wanted + "'");
+    return portable::lane_kernels();
+}
+
+// The settings of one lane, as learners/lanes.py gives them.
+struct LaneSetting {
+    Loss loss;
+    bool proximal;
+    double gamma, lam, l2, beta, r;
+    bool intercept;
+};
+
+class LaneKernel {
+    LaneSettings set_{};
+
+public:
+    explicit LaneKernel(const std::vector<LaneSetting>& settings) {
+        if (settings.empty() || settings.size() > MAX_LANES)
+            throw std::invalid_argument("a kernel has 1 to " + std::to_string(MAX_LANES) + " lanes");
+        set_.lanes = static_cast<int>((settings.size() + LANE_GROUP - 1) / LANE_GROUP * LANE_GROUP);
+        for (int l = 0; l < set_.lanes; ++l) {
+            const LaneSetting& one =
+                settings[static_cast<std::size_t>(l) < settings.size() ? static_cast<std::size_t>(l) : 0];
+            const bool logistic = one.loss == Loss::logistic;
+            const double r = one.r;
+            set_.minus_gamma[l] = static_cast<float>(-one.gamma);
+            set_.lam[l] = static_cast<float>(one.lam);
+            set_.beta[l] = static_cast<float>(one.beta + one.gamma * one.l2);
+            set_.proximal[l] = one.proximal;
+            set_.hinge[l] = one.loss == Loss::pairwise_hinge;
+            set_.logistic[l] = logistic;
+            set_.intercept_rate[l] = logistic && one.intercept ? one.gamma : 0;
+            set_.intercept_beta[l] = one.beta;
+            set_.power[l] = r;
+            set_.power_code[l] = r == 0     ? POWER_0
+                                 : r == 1   ? POWER_1
+                                 : r == 2   ? POWER_2
+                                 : r == 0.5 ? POWER_HALF
+                                            : POWER_OTHER;
+            set_.any_l1 |= one.lam > 0;
+            set_.any_proximal |= one.proximal;
+            set_.group_has_logistic[l / LANE_GROUP] |= logistic;
+            set_.any_other_power |= set_.power_code[l] == POWER_OTHER;
+        }
+    }
+
+    int lanes() const { return set_.lanes; }
+
+    std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
+                       nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalLargest largest,
+                       const BlockArgument& block, Scale scale,
+                       nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores,
+                       const std::string& isa) const {
+        BorrowedRows borrowed(block, table.shape(0));
+        RowsView& rows = borrowed.rows;
+        const auto labels = block.labels();
+        const auto importances = block.importances();
+        const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(set_.lanes);
+        if (labels.size() != n || (importances && importances->size() != n) || scores.shape(0) != n ||
+            scores.shape(1) != lanes || table.shape(1) != 2 * lanes || counts.size() != 2 || means.shape(0) != 4 ||
+            means.shape(1) != lanes)
+            throw std::invalid_argument("lanes: arrays do not belong together");
+        rows.labels = labels.data();
+        rows.importances = importances ? importances->data() : nullptr;
+        check_scale(scale, largest, table.shape(0));
+        const LaneState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
+                              counts.data(), means.data()};
+        const LaneLearn kernel = kernels_of(isa).learn;
+        nb::gil_scoped_release released;
+        borrowed.copy_unless_sealed();
+        RowScratchBuffer<float> memory;
+        const RowScratch<float> scratch = memory.scratch(rows);
+        std::vector<float> scaled_weights(set_.any_proximal ? memory.longest * lanes : 0);
+        return kernel(set_, state, rows, scale, scores.data(), scratch, scaled_weights.data());
+    }
+
+    std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, OptionalLargest largest,
+                       int lane, const BlockArgument& block, Scale scale, InOut<double> scores) const {
+        BorrowedRows borrowed(block, table.shape(0));
+        RowsView& rows = borrowed.rows;
+        if (scores.size() != static_cast<std::size_t>(rows.size) ||
+            table.shape(1) != 2 * static_cast<std::size_t>(set_.lanes) || lane < 0 || lane >= set_.lanes)
+            throw std::invalid_argument("lanes: arrays do not belong together");
+        check_scale(scale, largest, table.shape(0));
+        const LaneState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
+                              nullptr, nullptr};
+        const LaneScore kernel = kernels_of("").score;
+        nb::gil_scoped_release released;
+        borrowed.copy_unless_sealed();
+        RowScratchBuffer<float> memory;
+        kernel(set_, state, lane, rows, scale, scores.data(), memory.scratch(rows));
+        return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
+    }
+};
+
+}  // namespace
+
+void bind_lanes(nb::module_& m) {
+    m.attr("MAX_LANES") = MAX_LANES;
+    m.attr("LANE_GROUP") = LANE_GROUP;
+    nb::enum_<Loss>(m, "Loss")
+        .value("pairwise_square", Loss::pairwise_square)
+        .value("pairwise_hinge", Loss::pairwise_hinge)
+        .value("logistic", Loss::logistic);
+    nb::class_<LaneSetting>(m, "LaneSetting")
+        .def(nb::init<Loss, bool, double, double, double, double, double, bool>(), nb::kw_only(), no_convert("loss"),
+             no_convert("proximal"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"), no_convert("beta"),
+             no_convert("rate_power"), no_convert("intercept"));
+    nb::class_<LaneKernel>(m, "LaneKernel")
+        .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
+        .def_prop_ro("lanes", &LaneKernel::lanes)
+        .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert(),
+             enum_arg(), no_convert(), no_convert() = "")
+        .def("score", &LaneKernel::score, no_convert(), no_convert().none(), no_convert(), no_convert(), enum_arg(),
+             no_convert());
+}
+
+}  // namespace rarestream

@@ -1,0 +1,150 @@
+// Many settings of the FTRL and dual-averaging learners side by side, in one pass over the rows. A coordinate holds z of
+// sixteen lanes, then their n, then those of the next sixteen (or the last eight): whole cache lines. Lanes do not depend
+// on one another, so every build and every number of lanes gives a setting the same bits.
+//
+// A lane learns as learn.hpp does, except for the order in which a score is summed.
+#pragma once
+
+#include "../learn.hpp"
+#include "../rows.hpp"
+#include "slopes.hpp"
+#include "step.hpp"
+#include "types.hpp"
+
+namespace rarestream {
+inline namespace RARESTREAM_ISA {
+
+// Calls wide(first lane) for every sixteen lanes, and narrow for eight that may be left.
+template <class Wide, class Narrow>
+RARESTREAM_ALWAYS_INLINE void by_groups(int lanes, Wide&& wide, Narrow&& narrow) {
+    int g = 0;
+    for (; g + 16 <= lanes; g += 16) wide(g);
+    if (g < lanes) narrow(g);
+}
+
+// Whether the step of some lane would exceed STEP_LIMIT of learn.hpp. While all scores are moderate so are the class means,
+// and then the row's length and importance alone decide.
+class LaneStepLimit {
+    static constexpr float MODERATE = 1e6f;
+    const LaneSettings& set_;
+    const double *const a_, *const b_;
+    bool moderate_ = true;
+
+public:
+    LaneStepLimit(const LaneSettings& set, const LaneState& state) : set_(set), a_(state.means), b_(a_ + set.lanes) {
+        for (int l = 0; l < set.lanes; ++l) moderate_ &= std::fabs(a_[l]) < MODERATE && std::fabs(b_[l]) < MODERATE;
+    }
+
+    // length: of the row, times its importance.
+    bool exceeded(const float* scores, double length) {
+        bool moderate = true;
+        for (int l = 0; l < set_.lanes; ++l) moderate &= std::fabs(scores[l]) < MODERATE;
+        moderate_ &= moderate;
+        if (moderate_ && length * (2 + 3 * double(MODERATE)) < STEP_LIMIT<float>) return false;
+        for (int l = 0; l < set_.lanes; ++l) {
+            const double slope = 2 + std::fabs(double(scores[l])) + std::fabs(a_[l]) + std::fabs(b_[l]);
+            if (!(length * slope < STEP_LIMIT<float>)) return true;
+        }
+        return false;
+    }
+};
+
+template <bool Proximal, bool L1>
+std::int64_t learn_lanes(const LaneSettings& set, const LaneState& state, const RowsView& rows, Scale scale, float* scores,
+                         const RowScratch<float>& scratch, float* scaled_weights) {
+    const std::int64_t stride = 2 * set.lanes;
+    const Prefetcher prefetcher(state.table, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
+    LaneStepLimit limit(set, state);
+    float z_slopes[MAX_LANES], v_slopes[MAX_LANES];
+    for (std::int64_t i = 0; i < rows.size; ++i) {
+        Row<float> row(rows, i);
+        const Dot dot =
+            with_scaling(row, scale, state.largest, scratch, [&](const Row<float>& r) RARESTREAM_INLINE_LAMBDA -> Dot {
+                F32 xx = F32::all(0);
+                r.each([&](std::int64_t p, const F32& x, const std::int32_t*) RARESTREAM_INLINE_LAMBDA {
+                    prefetcher.prefetch_all_lines(r.at + p);
+                    xx = xx + x * x;
+                    store(scratch.x + p, x);
+                });
+                return {0, sum(xx), 1};
+            });
+        float* const row_scores = scores + i * set.lanes;
+        const float u = static_cast<float>(dot.u);
+        const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
+        const auto score_all = [&] {
+            by_groups(
+                set.lanes,
+                [&](int g) {
+                    score_lanes<16, Proximal, L1>(set, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
+                },
+                [&](int g) {
+                    score_lanes<8, Proximal, L1>(set, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
+                });
+        };
+        score_all();
+        const double h = rows.importances ? rows.importances[i] : 1.0;
+        if (h == 0) continue;  // such a row is scored, and changes nothing
+        const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
+        if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (h > 1 ? h : 1))) return i;
+        const bool positive = rows.labels[i] > 0;
+        double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
+        n += h;
+        const LossInput input{positive, h, n, others / (n + others), dot.u};
+        for (int g = 0; g < set.lanes; g += LANE_GROUP) loss_slopes(set, state, g, input, row_scores, z_slopes, v_slopes);
+        if (row.exceeds_largest) {
+            for (std::int64_t p = 0; p < row.k; ++p) {
+                if (scratch.rescale[p] == 1) continue;
+                float* all = state.table + row.at[p] * stride;
+                for (std::int64_t l = 0; l < stride; ++l) all[l] *= scratch.rescale[p];
+                state.largest[row.at[p]] = std::fabs(row.x[p]);
+            }
+            if (Proximal) {  // the step needs the weights as they are now; the scores remain those before
+                float before[MAX_LANES];
+                std::memcpy(before, row_scores, static_cast<std::size_t>(set.lanes) * sizeof(float));
+                score_all();
+                std::memcpy(row_scores, before, static_cast<std::size_t>(set.lanes) * sizeof(float));
+            }
+        }
+        by_groups(
+            set.lanes,
+            [&](int g) {
+                step_lanes<16, Proximal>(set, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+            },
+            [&](int g) {
+                step_lanes<8, Proximal>(set, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+            });
+    }
+    return rows.size;
+}
+
+inline std::int64_t learn_any_lanes(const LaneSettings& set, const LaneState& state, const RowsView& rows, Scale scale,
+                                    float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
+    const auto kernel = set.any_proximal ? (set.any_l1 ? learn_lanes<true, true> : learn_lanes<true, false>)
+                                         : (set.any_l1 ? learn_lanes<false, true> : learn_lanes<false, false>);
+    return kernel(set, state, rows, scale, scores, scratch, scaled_weights);
+}
+
+// The order of summation is that of learn.hpp.
+inline void score_one_lane(const LaneSettings& set, const LaneState& state, int lane, const RowsView& rows, Scale scale,
+                           double* scores, const RowScratch<float>& scratch) {
+    const int first = lane / 16 * 16, width = set.lanes - first < 16 ? set.lanes - first : 16;
+    const std::int64_t stride = 2 * set.lanes;
+    const float* const z_of = state.table + first + lane;
+    const float* const n_of = z_of + width;
+    const float gamma = -set.minus_gamma[lane], lam = set.lam[lane], beta = set.beta[lane];
+    const Prefetcher prefetcher(z_of, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
+    score_rows<float>(prefetcher, state.largest, rows, scale, scores, scratch,
+                      [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
+                          float z[LANES], n[LANES];
+                          for (int l = 0; l < LANES; ++l) {
+                              z[l] = z_of[at[l] * stride];
+                              n[l] = n_of[at[l] * stride];
+                          }
+                          return weight_of(load(z), load(n), gamma, lam, beta);
+                      });
+}
+
+LaneKernels lane_kernels() { return {learn_any_lanes, score_one_lane}; }
+
+}  // namespace RARESTREAM_ISA
+}  // namespace rarestream

@@ -1,0 +1,88 @@
+// Scores and steps of a row for several lanes at a time. A vector holds one number of eight or sixteen lanes, so the row is
+// decoded once and nothing is gathered.
+#pragma once
+
+#include "../rows.hpp"
+#include "../simd.hpp"
+#include "../update_rules.hpp"
+#include "types.hpp"
+
+namespace rarestream {
+inline namespace RARESTREAM_ISA {
+
+#if defined(__AVX512F__)
+constexpr int WIDEST_REGISTER = 64;  // bytes
+#else
+constexpr int WIDEST_REGISTER = REGISTER;
+#endif
+
+template <int Bytes>
+struct FloatRegisterOf;
+template <>
+struct FloatRegisterOf<16> {
+    typedef float type __attribute__((vector_size(16)));
+};
+template <>
+struct FloatRegisterOf<32> {
+    typedef float type __attribute__((vector_size(32)));
+};
+template <>
+struct FloatRegisterOf<64> {
+    typedef float type __attribute__((vector_size(64)));
+};
+
+// One number of W lanes.
+template <int W>
+using LaneVector = VectorOf<float, typename FloatRegisterOf<(W * 4 < WIDEST_REGISTER ? W * 4 : WIDEST_REGISTER)>::type, W>;
+
+// The weight of a lane divided by -gamma: soft_threshold(z, lambda) / (beta + n). The factor is left to the row's sum.
+template <bool L1, class V>
+RARESTREAM_ALWAYS_INLINE V scaled_weight(const V& z, const V& n, const V& lam, const V& beta) {
+    if (!L1) return z / (beta + n);
+    return soft_threshold(z, lam) / (beta + n);
+}
+
+// <w, u x> of the W lanes from g on. Scaled weights are kept for a proximal step, which needs them again.
+template <int W, bool Proximal, bool L1>
+inline void score_lanes(const LaneSettings& set, int g, const float* table, const Row<float>& row, const float* x, float u,
+                        float* scaled_weights, float* scores) {
+    using V = LaneVector<W>;
+    const std::int64_t stride = 2 * set.lanes, k = row.k;
+    const std::int32_t* const at = row.at;
+    const float* const first = table + 2 * g;
+    const V lam = V::load(set.lam + g), beta = V::load(set.beta + g);
+    V sums = V::all(0);
+    for (std::int64_t p = 0; p < k; ++p) {
+        const float* const z = first + at[p] * stride;
+        const V w = scaled_weight<L1>(V::load(z), V::load(z + W), lam, beta);
+        if (Proximal) w.store(scaled_weights + p * W);
+        sums = sums + w * V::all(x[p]);
+    }
+    (V::load(set.minus_gamma + g) * sums * V::all(u)).store(scores + g);
+}
+
+// Updates z and n of the W lanes from g on: the step of dual averaging, and in proximal lanes (FTRL) the term of the old
+// weight.
+template <int W, bool Proximal>
+inline void step_lanes(const LaneSettings& set, int g, float* table, const Row<float>& row, const float* x,
+                       const float* scaled_weights, const float* z_slopes, const float* v_slopes) {
+    using V = LaneVector<W>;
+    const std::int64_t stride = 2 * set.lanes, k = row.k;
+    const std::int32_t* const at = row.at;
+    float* const first = table + 2 * g;
+    const V proximal = V::load(set.proximal + g);
+    const V z_slope = V::load(z_slopes + g), v_slope = V::load(v_slopes + g);
+    for (std::int64_t p = 0; p < k; ++p) {
+        float* const here = first + at[p] * stride;
+        V z = V::load(here), n = V::load(here + W);
+        const V before = n;
+        dual_averaging_step(z, n, z_slope, v_slope, V::all(x[p]));
+        // The scaled weight is -w / gamma, so this is z - (n - before) w / gamma: see FtrlRule.
+        if (Proximal) z = z + (n - before) * (proximal * V::load(scaled_weights + p * W));
+        z.store(here);
+        n.store(here + W);
+    }
+}
+
+}  // namespace RARESTREAM_ISA
+}  // namespace rarestream

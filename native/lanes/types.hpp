@@ -1,0 +1,53 @@
+// The types that the binding of lanes and their kernels share. The kernels are compiled three times: lanes/learn.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "../kernels.hpp"
+
+namespace rarestream {
+
+constexpr int LANE_GROUP = 8;  // lanes come in groups of this many
+constexpr int MAX_LANES = 64;
+
+enum class Loss : int { pairwise_square = 0, pairwise_hinge = 1, logistic = 2 };
+
+// The powers r in use, which need no exp and log; power_code of LaneSettings.
+constexpr std::int32_t POWER_0 = 0, POWER_1 = 1, POWER_2 = 2, POWER_HALF = 3, POWER_OTHER = -1;
+
+struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they can be multiplied
+    float minus_gamma[MAX_LANES], lam[MAX_LANES], beta[MAX_LANES];
+    float proximal[MAX_LANES];                                    // 1: FTRL, 0: dual averaging
+    double hinge[MAX_LANES];                                      // 1: a pair beyond the margin has slope 0
+    double logistic[MAX_LANES];                                   // 1: the logistic loss in place of a pairwise one
+    double intercept_rate[MAX_LANES], intercept_beta[MAX_LANES];  // rate 0: no intercept
+    double power[MAX_LANES];                                      // r: v grows with |c|^r; 2 in FTRL
+    std::int32_t power_code[MAX_LANES];
+    int lanes;  // a multiple of LANE_GROUP; the last ones repeat the first lane where there are fewer settings
+    bool any_l1, any_proximal, any_other_power;
+    bool group_has_logistic[MAX_LANES / LANE_GROUP];
+};
+
+// Owned by NumPy.
+struct LaneState {
+    float* table;  // [size][2 lanes]: z of sixteen lanes, their n, and so on; the last group may be of eight
+    std::int64_t size;
+    float* largest;
+    double *counts, *means;  // n_pos, n_neg; [a, b, w0, n0][lanes]
+};
+
+// scores is [rows][lanes]; scaled_weights has space for [longest row][lanes] where a lane is proximal. Returns the number
+// of rows learned, as `learn` of learn.hpp does: a row that is too large for one lane is learned by none.
+using LaneLearn = std::int64_t (*)(const LaneSettings&, const LaneState&, const RowsView&, Scale, float* scores,
+                                   const RowScratch<float>&, float* scaled_weights);
+
+// Gives the scores of a Model with the state of this lane, bit for bit.
+using LaneScore = void (*)(const LaneSettings&, const LaneState&, int lane, const RowsView&, Scale, double* scores,
+                           const RowScratch<float>&);
+
+struct LaneKernels {
+    LaneLearn learn;
+    LaneScore score;
+};
+
+}  // namespace rarestream

@@ -1,0 +1,2 @@
+#define RARESTREAM_ISA avx2
+#include "lanes/learn.hpp"

@@ -1,0 +1,2 @@
+#define RARESTREAM_ISA avx512
+#include "lanes/learn.hpp"

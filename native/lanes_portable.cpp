@@ -1,0 +1,2 @@
+#define RARESTREAM_ISA portable
+#include "lanes/learn.hpp"

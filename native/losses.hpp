@@ -1,0 +1,29 @@
+// The slopes of the losses, for one score (double) and for the scores of several lanes (DoubleRegister).
+#pragma once
+
+#include "portable_math.hpp"
+#include "simd.hpp"
+
+namespace rarestream {
+inline namespace RARESTREAM_ISA {
+
+// By how much a score misses the mean score of the other class plus the margin: y is the label, 1 or -1.
+template <class Number>
+RARESTREAM_ALWAYS_INLINE Number margin_error(const Number& s, const Number& mean_of_others, double y) {
+    return s - (mean_of_others + y);
+}
+
+// The pairwise square loss. `share` is that of the other class among all rows: while only one class was seen it is 0.
+template <class Number>
+RARESTREAM_ALWAYS_INLINE Number pairwise_slope(double share, const Number& error) {
+    return 2 * share * error;
+}
+
+// The logistic loss.
+template <class Number>
+RARESTREAM_ALWAYS_INLINE Number logistic_slope(const Number& s, bool positive) {
+    return sigmoid(s) - (positive ? 1.0 : 0.0);
+}
+
+}  // namespace RARESTREAM_ISA
+}  // namespace rarestream

@@ -1,2 +1,0 @@
-#define RARESTREAM_ISA avx2
-#include "race_body.hpp"

@@ -1,2 +1,0 @@
-#define RARESTREAM_ISA avx512
-#include "race_body.hpp"

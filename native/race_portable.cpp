@@ -1,2 +1,0 @@
-#define RARESTREAM_ISA portable
-#include "race_body.hpp"

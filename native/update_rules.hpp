@@ -1,0 +1,88 @@
+// How a coordinate's pair {z, n = sqrt(v)} gives its weight, and how a row's slope changes it.
+//
+// u x is the row after scaling, c the slope of the loss at its score and h its importance: the row counts as h rows that
+// are learned at one score.
+#pragma once
+
+#include "portable_math.hpp"
+#include "simd.hpp"
+#include "tally.hpp"
+
+namespace rarestream {
+inline namespace RARESTREAM_ISA {
+
+// w = -gamma soft_threshold(z, lambda) / (beta + n)
+template <class V>
+RARESTREAM_ALWAYS_INLINE V weight_of(const V& z, const V& n, typename V::Real gamma, typename V::Real lam,
+                                     typename V::Real beta) {
+    return (-gamma) * (lam > 0 ? soft_threshold(z, lam) : z) / (beta + n);
+}
+
+// The step of dual averaging, for one coordinate or a vector of them, and for lanes: z grows by z_slope x, v by v_slope
+// x^2.
+template <class V, class Slope>
+RARESTREAM_ALWAYS_INLINE void dual_averaging_step(V& z, V& n, const Slope& z_slope, const Slope& v_slope, const V& x) {
+    z = z + z_slope * x;
+    n = square_root(n * n + v_slope * (x * x));
+}
+
+// Follow the regularised leader, proximal: z is the sum of gradients minus sigma w, and v that of squared gradients.
+//
+// A lane takes this step as lanes/step.hpp writes it: dual_averaging_step, then (m - n) w / gamma. Sharing that form would
+// change the last bits of every FTRL model, as v grows here by (h g) g and there by (h c^2 u^2) x^2, and would cost a
+// division more. test_every_lane_learns_what_a_model_of_its_learner_does (tests/learners/test_lanes.py) holds the two
+// together.
+template <class Real>
+struct FtrlRule {
+    using V = Vector<Real>;
+    Real gamma, per_gamma, lam, beta;  // beta includes gamma l2
+    Real cu = 0, hcu = 0;
+
+    FtrlRule(double gamma_, double lam_, double l2, double beta_)
+        : gamma(static_cast<Real>(gamma_)), per_gamma(static_cast<Real>(1 / gamma_)), lam(static_cast<Real>(lam_)),
+          beta(static_cast<Real>(beta_ + gamma_ * l2)) {}
+
+    RARESTREAM_ALWAYS_INLINE void begin_row(const Tally&) {}  // weights do not depend on the number of rows
+    RARESTREAM_ALWAYS_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
+
+    RARESTREAM_ALWAYS_INLINE void set_slope(double c, double h, double u) {
+        cu = static_cast<Real>(c * u);
+        hcu = static_cast<Real>(c * (h * u));
+    }
+
+    RARESTREAM_ALWAYS_INLINE void step(V& z, V& n, const V& w, const V& x) const {
+        const V g = cu * x, hg = hcu * x, m = square_root(n * n + hg * g);
+        z = z + (hg - (m - n) * (per_gamma * w));
+        n = m;
+    }
+};
+
+// Dual averaging: z is the sum of gradients, and v grows with |c|^r x^2.
+template <class Real>
+struct DualAveragingRule {
+    using V = Vector<Real>;
+    Real gamma, lam, beta;
+    double r;
+    Real z_slope = 0, v_slope = 0;
+
+    DualAveragingRule(double gamma_, double lam_, double beta_, double r_)
+        : gamma(static_cast<Real>(gamma_)), lam(static_cast<Real>(lam_)), beta(static_cast<Real>(beta_)), r(r_) {}
+
+    RARESTREAM_ALWAYS_INLINE void begin_row(const Tally&) {}  // weights do not depend on the number of rows
+    RARESTREAM_ALWAYS_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
+
+    RARESTREAM_ALWAYS_INLINE void set_slope(double c, double h, double u) {
+        z_slope = static_cast<Real>(c * (h * u));
+        v_slope = power(static_cast<Real>(c), r) * static_cast<Real>(h * (u * u));
+    }
+
+    RARESTREAM_ALWAYS_INLINE void step(V& z, V& n, const V&, const V& x) const {
+        dual_averaging_step(z, n, z_slope, v_slope, x);
+    }
+    RARESTREAM_ALWAYS_INLINE void step(Pair<Real>& pair, Real x) const {
+        dual_averaging_step(pair.z, pair.n, z_slope, v_slope, x);
+    }
+};
+
+}  // namespace RARESTREAM_ISA
+}  // namespace rarestream

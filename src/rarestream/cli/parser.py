@@ -1,0 +1,382 @@
+"""Commands from typed functions: parsing, the help page and shell completion follow from one signature.
+
+A command is a function whose parameters are annotated with an Argument or an Option:
+
+    def head(
+        data: Annotated[list[str], Argument("DATA", help="Files to read.")],
+        lines: Annotated[int, Option("--lines", "-n", metavar="N", help="Lines to show.", min=1)] = 10,
+    ) -> None:
+        "Show the first lines of DATA."
+
+The annotated type says how a word is converted: str, Path, int, float, bool for a flag, or a list of str for an
+option or argument that may be repeated. Options that several commands share are attributes of a class derived from
+Options; a command takes all of them as one parameter.
+
+This module is imported before every command, so it imports little: half of the time that a small command took was
+spent importing a framework.
+"""
+
+from __future__ import annotations
+
+import sys
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+HELP_FLAGS = ("-h", "--help")
+WIDEST = 100  # columns of a help page; longer lines are hard to read
+FLAGS_WIDEST = 30  # columns for an option and its value; what is longer gets a line of its own
+
+
+class UsageError(Exception):
+    """A command line that cannot be run. `option` is the option or argument to blame, as a user writes it."""
+
+    def __init__(self, message: str, option: str | None = None) -> None:
+        super().__init__(message if option is None else f"Invalid value for '{option}': {message}")
+
+
+class Option:
+    """An option, declared in Annotated[type, Option(...)].
+
+    Parameters
+    ----------
+    flags
+        As a user writes them, the full name first: "--output", "-o".
+    help
+        One sentence for the help page.
+    metavar
+        Name of the value on the help page; NAME-like words in capitals.
+    off
+        For a flag that is on, off or not given (bool | None): the flag that turns it off.
+    min, max
+        Allowed range of a number, ends included.
+    choices
+        Returns the allowed values. Called only when the option is given or completed.
+    default
+        What the help page says of the default, where that is not the default of the parameter.
+    """
+
+    def __init__(
+        self,
+        *flags: str,
+        help: str,
+        metavar: str = "",
+        off: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        choices: Callable[[], Sequence[str]] | None = None,
+        default: str | None = None,
+    ) -> None:
+        self.flags, self.help, self.metavar, self.off = flags, help, metavar, off
+        self.min, self.max, self.choices, self.default = min, max, choices, default
+
+
+class Argument:
+    """An argument, declared in Annotated[type, Argument(...)]; a list takes all words that are left."""
+
+    def __init__(self, metavar: str, *, help: str) -> None:
+        self.metavar, self.help = metavar, help
+
+
+class Options:
+    """Options that several commands share: each annotated attribute of a derived class is one."""
+
+    title: typing.ClassVar[str]  # of the options on the help page
+
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
+
+
+class Parameter(NamedTuple):
+    """A parameter of a command, or an attribute of its Options."""
+
+    name: str
+    kind: type  # of one value
+    repeated: bool
+    required: bool
+    default: Any
+    spec: Any  # an Option or an Argument
+    group: str | None  # the parameter that it is an attribute of
+    title: str
+
+    @property
+    def label(self) -> str:
+        """As an error names it."""
+        return self.spec.flags[0] if isinstance(self.spec, Option) else self.spec.metavar
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (*self.spec.flags, self.spec.off) if self.spec.off else self.spec.flags
+
+    def convert(self, word: str) -> Any:
+        """The value of a word; UsageError if it has none."""
+        if self.kind is int or self.kind is float:
+            try:
+                value = self.kind(word)
+            except ValueError:
+                kind = "a whole number" if self.kind is int else "a number"
+                raise UsageError(f"must be {kind}, got {word!r}.", self.label) from None
+            low, high = self.spec.min, self.spec.max
+            if (low is not None and not value >= low) or (high is not None and not value <= high):
+                rule = f"at least {low}" if high is None else f"between {low} and {high}"
+                raise UsageError(f"must be {rule}, got {word}.", self.label)
+            return value
+        if isinstance(self.spec, Option) and self.spec.choices is not None:
+            require_choice(self.label, word, self.spec.choices())
+        return self.kind(word)
+
+
+def require_choice(option: str, value: str, known: Sequence[str] | Mapping[str, Any], what: str | None = None) -> None:
+    """Raises UsageError unless the value is known; suggests the nearest one that is."""
+    if value in known:
+        return
+    what = what or option.lstrip("-")
+    raise UsageError(f"no {what} is called {value!r}; there are {', '.join(known)}.{suggestion(value, known)}", option)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What an error says of a word that was probably meant, if any looks like it."""
+    from rarestream.learners.registry import nearest  # not above: it is needed for mistakes only
+
+    near = nearest(word, known)
+    return f" Did you mean {near}?" if near else ""
+
+
+def parameters_of(function: Callable[..., None]) -> list[Parameter]:
+    """The parameters of a command, those of its Options among them."""
+    found: list[Parameter] = []
+    positional = function.__defaults__ or ()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = {
+        **dict(zip(names[len(names) - len(positional) :], positional, strict=True)),
+        **(function.__kwdefaults__ or {}),
+    }
+    for name, hint in typing.get_type_hints(function, include_extras=True).items():
+        if isinstance(hint, type) and issubclass(hint, Options):
+            for inner, inner_hint in typing.get_type_hints(hint, include_extras=True).items():
+                if hasattr(inner_hint, "__metadata__"):
+                    default = {inner: getattr(hint, inner)} if hasattr(hint, inner) else {}
+                    found.append(_parameter(inner, inner_hint, default, name, hint.title))
+        elif hasattr(hint, "__metadata__"):
+            found.append(_parameter(name, hint, defaults, None, "Options"))
+    return found
+
+
+def _parameter(name: str, hint: Any, defaults: Mapping[str, Any], group: str | None, title: str) -> Parameter:
+    kind = hint.__origin__
+    some = [one for one in typing.get_args(kind) if one is not type(None)]
+    if type(None) in typing.get_args(kind):
+        kind = some[0]
+    repeated = typing.get_origin(kind) is list
+    if repeated:
+        kind = typing.get_args(kind)[0]
+    return Parameter(name, kind, repeated, name not in defaults, defaults.get(name), hint.__metadata__[0], group, title)
+
+
+class Command:
+    """A function and the words it takes."""
+
+    def __init__(self, name: str, function: Callable[..., None]) -> None:
+        self.name, self.function = name, function
+        self.parameters = parameters_of(function)
+        self.arguments = [one for one in self.parameters if isinstance(one.spec, Argument)]
+        self.options = [one for one in self.parameters if isinstance(one.spec, Option)]
+        self.by_flag = {flag: one for one in self.options for flag in one.flags}
+
+    def run(self, words: Sequence[str]) -> None:
+        """Calls the function with what the words say; prints the help page if they ask for it."""
+        values = self.parse(words)
+        if values is None:
+            print(self.help())
+        else:
+            self.function(**values)
+
+    def parse(self, words: Sequence[str]) -> dict[str, Any] | None:
+        """What the function is called with; None if help is asked for. Raises UsageError."""
+        given: dict[str, Any] = {}
+        rest = []
+        for flag, word in self._scan(words):
+            if flag in HELP_FLAGS:
+                return None
+            if flag is None:
+                rest.append(word)
+                continue
+            one = self.by_flag[flag]
+            if one.kind is bool:
+                given[one.name] = flag != one.spec.off
+            elif one.repeated:
+                given.setdefault(one.name, []).append(one.convert(word))
+            else:
+                given[one.name] = one.convert(word)
+        for one in self.arguments:
+            taken, rest = (rest, []) if one.repeated else (rest[:1], rest[1:])
+            if taken:
+                given[one.name] = [one.convert(word) for word in taken] if one.repeated else one.convert(taken[0])
+        if rest:
+            raise UsageError(f"Unexpected argument {rest[0]!r}.")
+        return self._values(given)
+
+    def _scan(self, words: Sequence[str]) -> Iterator[tuple[str | None, str]]:
+        """Flags with their values, and arguments with None, in order: --flag VALUE, --flag=VALUE, -fVALUE, -ab."""
+        left = iter(words)
+        for word in left:
+            if word == "--":
+                yield from ((None, one) for one in left)
+            elif word == "-" or not word.startswith("-"):
+                yield None, word
+            elif word.startswith("--"):
+                flag, equals, value = word.partition("=")
+                if not self._takes_value(flag):
+                    if equals:
+                        raise UsageError(f"Option '{flag}' does not take a value.")
+                    yield flag, ""
+                else:
+                    yield flag, value if equals else self._next(flag, left)
+            else:
+                letters = word[1:]
+                while letters:
+                    flag, letters = f"-{letters[0]}", letters[1:]
+                    if self._takes_value(flag):
+                        yield flag, letters or self._next(flag, left)
+                        break
+                    yield flag, ""
+
+    def _takes_value(self, flag: str) -> bool:
+        if flag in HELP_FLAGS:
+            return False
+        if flag not in self.by_flag:
+            hint = suggestion(flag, [*self.by_flag, "--help"]) if flag.startswith("--") else ""
+            raise UsageError(f"No such option: {flag}.{hint}")
+        return self.by_flag[flag].kind is not bool
+
+    @staticmethod
+    def _next(flag: str, left: Iterator[str]) -> str:
+        for word in left:
+            return word
+        raise UsageError(f"Option '{flag}' requires a value.")
+
+    def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters: those given, the defaults of the others; shared options as one value."""
+        values: dict[str, Any] = {}
+        groups: dict[str, dict[str, Any]] = {}
+        for one in self.parameters:
+            if one.required and one.name not in given:
+                what = "option" if isinstance(one.spec, Option) else "argument"
+                name = " / ".join(f"'{flag}'" for flag in one.flags) if what == "option" else f"'{one.label}'"
+                raise UsageError(f"Missing {what} {name}.")
+            into = values if one.group is None else groups.setdefault(one.group, {})
+            into[one.name] = given.get(one.name, one.default)
+        hints = typing.get_type_hints(self.function) if groups else {}
+        return values | {name: hints[name](**inner) for name, inner in groups.items()}
+
+    # -- the help page
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+    @property
+    def usage(self) -> str:
+        required = [one for one in self.options if one.required]
+        words = [self.name, *(f"{one.label} {one.spec.metavar}" for one in required), "[OPTIONS]"]
+        for one in self.arguments:
+            word = one.spec.metavar + ("..." if one.repeated else "")
+            words.append(word if one.required else f"[{word}]")
+        return " ".join(words)
+
+    def help(self) -> str:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for one in self.arguments:
+            sections.setdefault("Arguments", []).append((one.spec.metavar + "..." * one.repeated, one.spec.help))
+        for one in sorted(self.options, key=lambda one: one.title != "Options"):  # a command's own come first
+            sections.setdefault(one.title, []).append((_flags(one), one.spec.help + _note(one)))
+        sections.setdefault("Options", []).append(("-h, --help", "Show this help."))
+        return help_page(self.usage, self.function.__doc__ or "", sections)
+
+
+class Group:
+    """Commands under one name. Each is loaded when it is run, completed or listed: `load(name)` is its function."""
+
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        names: Callable[[], Sequence[str]],
+        load: Callable[[str], Callable[..., None] | Group],
+    ) -> None:
+        self.name, self.about, self.names, self._load = name, about, names, load
+
+    def find(self, name: str) -> Command | Group:
+        if name not in self.names():
+            raise UsageError(f"No such command {name!r}.{suggestion(name, self.names())}")
+        found = self._load(name)
+        return found if isinstance(found, Group) else Command(f"{self.name} {name}", found)
+
+    @property
+    def summary(self) -> str:
+        return self.about.partition("\n")[0]
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name} [OPTIONS] COMMAND [ARGS]..."
+
+    def help(self, options: Sequence[tuple[str, str]] = (), epilog: str = "") -> str:
+        commands = [(name, self.find(name).summary) for name in self.names()]
+        sections = {"Commands": commands, "Options": [*options, ("-h, --help", "Show this help.")]}
+        return help_page(self.usage, self.about, sections, epilog)
+
+
+def _flags(one: Parameter) -> str:
+    """-o, -f, --output MODEL"""
+    flags = ", ".join(sorted(one.spec.flags, key=len))
+    if one.spec.off:
+        flags += f" / {one.spec.off}"
+    return f"{flags} {one.spec.metavar}".rstrip()
+
+
+def _note(one: Parameter) -> str:
+    """The default, and the range where it has two ends."""
+    default = one.spec.default
+    if default is None and one.default is not None and one.default is not False and not one.required:
+        default = str(one.default)
+    notes = [] if default is None else [f"default: {default}"]
+    if one.spec.max is not None:
+        notes.append(f"range: {one.spec.min} to {one.spec.max}")
+    return f" [{'; '.join(notes)}]" if notes else ""
+
+
+def help_page(usage: str, about: str, sections: Mapping[str, Sequence[tuple[str, str]]], epilog: str = "") -> str:
+    """Usage, description and sections of two aligned columns, in the width of the terminal."""
+    import shutil
+    import textwrap
+
+    width = max(40, min(shutil.get_terminal_size((80, 24)).columns, WIDEST))
+    lines = [*textwrap.wrap(f"Usage: {usage}", width, subsequent_indent=" " * 7)]
+    for paragraph in textwrap.dedent("    " + about).strip().split("\n\n"):
+        wrapped = textwrap.wrap(" ".join(paragraph.split()), width - 2, break_on_hyphens=False)
+        lines += ["", *(f"  {line}" for line in wrapped)]
+    for title, rows in sections.items():
+        left = max(len(term) for term, _ in rows if len(term) <= FLAGS_WIDEST)
+        lines += ["", f"{title}:"]
+        for term, text in rows:
+            described = textwrap.wrap(text, max(20, width - left - 4), break_on_hyphens=False) or [""]
+            if len(term) > left:
+                lines.append(f"  {term}")
+            else:
+                lines.append(f"  {term:<{left}}  {described.pop(0)}".rstrip())
+            lines += [f"{'':<{left + 4}}{line}" for line in described]
+    if epilog:
+        lines += ["", *textwrap.wrap(epilog, width)]
+    return "\n".join(lines)
+
+
+def exit_with_usage(usage: str, error: UsageError) -> NoReturn:
+    """Ends the program with exit code 2: how the command is used, and what is wrong."""
+    from rarestream.cli.failures import USAGE
+    from rarestream.cli.look import stderr
+
+    ink = stderr()
+    program = usage.partition(" [")[0].partition(" --")[0]
+    ink.line(f"Usage: {usage}\nTry '{program} -h' for help.\n\n{ink('Error:', 'red', 'bold')} {error}")
+    sys.exit(USAGE)

@@ -1,0 +1,255 @@
+"""Lanes: many settings of the FTRL and dual-averaging learners side by side, in one pass over the rows.
+
+A coordinate holds z and n of every lane, in float32; the rows are decoded once for all. A lane learns
+what a Model of its learner would learn in float32, but for the order in which a row's score is summed,
+and whatever lanes stand beside it. With scale="none" a row may be too large to learn: where it is so for
+one lane, no lane learns it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from rarestream import _native
+from rarestream.blocks import Block
+from rarestream.engines.base import more_slots
+from rarestream.engines.single import Single
+from rarestream.errors import advice
+from rarestream.learners import Learner, State
+from rarestream.learners.state import TALLY, Layout, copy_touched, padded, zeros
+
+MOST, WIDTH = _native.MAX_LANES, _native.LANE_GROUP  # lanes of one kernel at most, and how many come together
+GROUP = 16  # lanes whose numbers stand together: native/lanes/types.hpp
+LINE = 64  # bytes of a cache line
+CHUNK = 4096  # coordinates that are copied together
+
+Scores = NDArray[np.float32]
+
+
+class LaneState(NamedTuple):
+    """What the lanes know of their rows."""
+
+    table: NDArray[np.float32]  # (slots, 2 width)
+    counts: NDArray[np.float64]  # of positives and negatives
+    means: NDArray[np.float64]  # (4, width): a, b, w0, n0, as in TALLY
+    largest: NDArray[np.float32] | None
+
+
+class Lanes:
+    """Some settings side by side, and how what they know is laid out. Owns no state."""
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self.learners = list(learners)
+        self.width = -(-len(self.learners) // WIDTH) * WIDTH  # lanes with those to spare
+
+    @property
+    def bytes(self) -> int:
+        """Of a coordinate."""
+        return 8 * self.width
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of a coordinate: z and n of each group of lanes."""
+        groups = [(first, min(GROUP, self.width - first)) for first in range(0, self.width, GROUP)]
+        return Layout({f"{word}{first}": size for first, size in groups for word in "zn"})
+
+    def columns(self, lane: int) -> list[int]:
+        """Where z and n of a lane stand in a coordinate."""
+        first = lane // GROUP * GROUP
+        z = first + lane
+        return [z, z + min(GROUP, self.width - first)]
+
+    def table(self, slots: int) -> NDArray[np.float32]:
+        """A table of zeros that starts on a cache line: half as many lines to touch."""
+        size = slots * 2 * self.width
+        room = zeros((size + LINE // 4,), np.float32)
+        skip = -room.ctypes.data % LINE // 4
+        return room[skip : skip + size].reshape(slots, 2 * self.width)
+
+    def start(self, slots: int, largest: bool) -> LaneState:
+        kept = zeros((slots,), np.float32) if largest else None
+        return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), kept)
+
+    def grown(self, state: LaneState, slots: int) -> LaneState:
+        """The same with room for more coordinates."""
+        table = self.table(slots)
+        copy_touched(state.table, table)
+        return state._replace(table=table, largest=padded(state.largest, slots))
+
+    def state(self, lane: int, state: LaneState, dtype: DTypeLike = np.float32) -> State:
+        """The state of one lane, as that of a Model of its learner."""
+        found = self.learners[lane].start(len(state.table), dtype)
+        _move([state.table], self.columns(lane), found.table)
+        found.tally[: len(TALLY)] = [*state.counts, *state.means[:, lane]]
+        return found._replace(largest=_copied(state.largest))
+
+    @classmethod
+    def picked(cls, parts: Sequence[tuple[Lanes, LaneState, int]]) -> tuple[Lanes, LaneState]:
+        """Some lanes out of others, with what they know; all have learned the same rows, and have as much room."""
+        found = cls([lanes.learners[lane] for lanes, _, lane in parts])
+        parts = [*parts, *[parts[0]] * (found.width - len(parts))]
+        first = parts[0][1]
+        table, means = found.table(len(first.table)), np.zeros((4, found.width))
+        state = LaneState(table, first.counts.copy(), means, _copied(first.largest))
+        tables = {id(known.table): known.table for _, known, _ in parts}
+        first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
+        columns = np.zeros(2 * found.width, np.intp)  # where each stands if all tables are put side by side
+        for to, (lanes, known, lane) in enumerate(parts):
+            state.means[:, to] = known.means[:, lane]
+            columns[found.columns(to)] = first_of[id(known.table)] + np.array(lanes.columns(lane))
+        _move(list(tables.values()), columns, state.table)
+        return found, state
+
+
+def _move(tables: Sequence[NDArray[np.float32]], columns: ArrayLike, into: NDArray[Any]) -> None:
+    """Copies columns of tables side by side, a run of coordinates at a time; those no row has touched cost nothing."""
+    wanted = np.asarray(columns, np.intp)
+    for start in range(0, len(into), CHUNK):
+        runs = [table[start : start + CHUNK] for table in tables]
+        if any(run.view(np.bool_).any() for run in runs):  # of bytes: it ends at the first that is not zero
+            beside = runs[0] if len(runs) == 1 else np.concatenate(runs, axis=1)
+            place = into[start : start + CHUNK]
+            if into.dtype == beside.dtype:
+                np.take(beside, wanted, axis=1, out=place, mode="clip")
+            else:
+                place[:] = np.take(beside, wanted, axis=1, mode="clip")
+
+
+class LaneKernel:
+    """What lanes do with rows, on a state that it borrows for the length of a call."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        settings = [learner.lane() for learner in lanes.learners]
+        self._core = _native.LaneKernel([setting for setting in settings if setting is not None])
+        assert None not in settings and self._core.lanes == lanes.width
+
+    def learn(
+        self, state: LaneState, block: Block, scale: _native.Scale | int, isa: str = ""
+    ) -> tuple[int, NDArray[np.float32]]:
+        """How many rows were learned, and the score of each under each lane before it was.
+
+        Rows of importance 0 are scored and leave no trace.
+        """
+        scores = np.empty((len(block), self.lanes.width), np.float32)
+        learned = self._core.learn(state.table, state.counts, state.means, state.largest, block, scale, scores, isa)
+        return learned, scores[:, : len(self.lanes.learners)]
+
+    def score_alone(
+        self, state: LaneState, lane: int, block: Block, scale: _native.Scale | int, scores: NDArray[np.float64]
+    ) -> int:
+        """Writes the rows' scores as a Model of one lane's `state` does, to the bit; the first that is none, or -1."""
+        return self._core.score(state.table, state.largest, lane, block, scale, scores)
+
+    def score(self, state: LaneState, block: Block, scale: _native.Scale | int) -> NDArray[np.float32]:
+        """The score of each row under each lane."""
+        rows = len(block)
+        unlearned = dataclasses.replace(block, labels=np.ones(rows, np.int8), importances=np.zeros(rows))
+        return self.learn(state, unlearned, scale)[1]
+
+
+def _copied(array: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+    return None if array is None else array.copy()
+
+
+class LaneGroup:
+    """Settings that learn side by side, and what they know.
+
+    Parameters
+    ----------
+    lanes : Lanes
+    state : LaneState
+        What the lanes know so far; from now on it belongs to the group.
+    scale : str
+        How rows are scaled.
+    numbers : sequence of int, optional
+        What the caller calls the settings; those of settings that are dropped go.
+    """
+
+    def __init__(self, lanes: Lanes, state: LaneState, scale: str, numbers: Sequence[int] | None = None) -> None:
+        self.lanes, self.state = lanes, state
+        self.numbers = list(range(len(lanes.learners)) if numbers is None else numbers)
+        self._lane_of = list(range(len(self.numbers)))  # of each number
+        self._kernel = LaneKernel(lanes)
+        self._scale = scale
+        self._scale_code = _native.Scale[scale]
+
+    @classmethod
+    def start(
+        cls, learners: Sequence[Learner], scale: str, numbers: Sequence[int] | None = None, slots: int = 0
+    ) -> LaneGroup:
+        """Return a group that has learned nothing yet."""
+        lanes = Lanes(learners)
+        return cls(lanes, lanes.start(slots, largest=scale == "max"), scale, numbers)
+
+    @property
+    def bytes(self) -> int:
+        """The memory that a feature takes."""
+        return self.lanes.bytes
+
+    @property
+    def slots(self) -> int:
+        """The number of coordinates there is room for."""
+        return len(self.state.table)
+
+    def reserve(self, slots: int, most: int) -> None:
+        """Make room for so many coordinates, and some more, but never for more than `most`."""
+        if slots > self.slots:
+            self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most))
+
+    def learn(self, block: Block) -> tuple[int, Scores]:
+        """Learn the rows, up to one that is too large for some lane.
+
+        Returns
+        -------
+        int
+            The number of rows learned.
+        array of shape (rows, settings)
+            The scores of the rows under each setting before they were learned.
+        """
+        learned, scores = self._kernel.learn(self.state, block, self._scale_code)
+        return learned, scores[:, self._lane_of]
+
+    def score(self, block: Block) -> Scores:
+        """Return the scores of the rows under each setting."""
+        return self._kernel.score(self.state, block, self._scale_code)[:, self._lane_of]
+
+    def score_alone(self, number: int, block: Block, scores: NDArray[np.float64]) -> int:
+        """Write the scores of the rows under one setting; the same bits as of a Model of that setting."""
+        return self._kernel.score_alone(self.state, self._lane(number), block, self._scale_code, scores)
+
+    def single(self, number: int, dtype: DTypeLike = np.float32) -> Single:
+        """Return one setting as an engine of its own."""
+        lane = self._lane(number)
+        return Single(self.lanes.learners[lane], self._scale, self.lanes.state(lane, self.state, dtype))
+
+    def drop(self, numbers: Container[int]) -> None:
+        """Go on without some settings. Their lanes stay, and nobody looks at them."""
+        left = [pair for pair in zip(self.numbers, self._lane_of, strict=True) if pair[0] not in numbers]
+        self.numbers, self._lane_of = [number for number, _ in left], [lane for _, lane in left]
+
+    @classmethod
+    def regroup(cls, groups: Sequence[LaneGroup], numbers: Sequence[int]) -> LaneGroup:
+        """Return some settings of several groups, which have all learned the same rows, as one group."""
+        group_of = {number: group for group in groups for number in group.numbers}
+        parts = [(group_of[number].lanes, group_of[number].state, group_of[number]._lane(number)) for number in numbers]
+        return cls(*Lanes.picked(parts), groups[0]._scale, numbers)
+
+    def _lane(self, number: int) -> int:
+        return self._lane_of[self.numbers.index(number)]
+
+    def overflow(self, number: int) -> str:
+        """Return what to say of a row that a setting cannot learn."""
+        if self._scale == "none":
+            scale = advice("scale='none'", "--scale none")
+            way_on = advice("scale='unit' or 'max'", "--scale unit or max")
+            return f"has values so large that steps overflow float32 with {scale}. Use {way_on}."
+        return (
+            f"cannot be learned: the weights of {self.lanes.learners[self._lane(number)]!r} have grown beyond float32. "
+            "Use a smaller learning rate or more regularisation."
+        )

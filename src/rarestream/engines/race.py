@@ -1,0 +1,265 @@
+"""Race: many settings learn the first rows in lanes; then one of them goes on alone.
+
+After 512, 1024, 2048, ... rows the race looks which setting leads (engines/choice.py); until the next look the model
+scores with that one. After `learner.rows` rows the one in the lead goes on as a Single. A race also ends before a row
+with so large an index that the lanes would need more than a gigabyte, and when it is told that no new rows come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream import _native
+from rarestream.blocks import Block
+from rarestream.engines.base import (
+    Arrays,
+    Engine,
+    Learned,
+    checked,
+    checked_index,
+    checked_tally,
+    dump_largest,
+    load_largest,
+    out_of_memory,
+)
+from rarestream.engines.choice import MIN_CLASS_ROWS, Schedule, best_setting, warm_up
+from rarestream.engines.lanes import LaneGroup, Lanes
+from rarestream.engines.single import EXTRA, checked_extra
+from rarestream.learners import Learner, State
+from rarestream.learners.auto import Auto
+from rarestream.learners.registry import make_learner
+from rarestream.learners.state import SPARE, TALLY
+from rarestream.metrics.paired import Standings
+from rarestream.metrics.rows import ScoredRows
+
+FIRST_LOOK, LOOK_FACTOR = 512, 2  # rows before which the default leads
+MAX_BYTES = 1 << 30  # that the lanes may take
+
+
+class Race(Engine):
+    """Many settings in lanes, of which one will go on alone.
+
+    Parameters
+    ----------
+    learner : Auto
+        Says how many rows are raced.
+    candidates : sequence of Learner
+        The settings, the default first.
+    scale : str
+        How rows are scaled.
+    n_features : int
+        The number of features to make room for.
+    dtype : str
+        The dtype that the winner goes on in; lanes are float32.
+    """
+
+    learner: Auto
+
+    def __init__(self, learner: Auto, candidates: Sequence[Learner], scale: str, n_features: int, dtype: str) -> None:
+        super().__init__(learner, scale)
+        self.candidates = list(candidates)
+        self._dtype = dtype
+        self._slot_bytes = Lanes(self.candidates).bytes
+        slots = min(n_features + SPARE, self._max_slots)
+        self.group = LaneGroup.start(self.candidates, scale, slots=slots)
+        self.raced = 0  # rows so far that count
+        self.lead = 0
+        width = self.group.lanes.width
+        self._scores = np.zeros((learner.rows, width), np.float32)  # of the raced rows under each setting
+        self._labels = np.zeros(learner.rows, np.int8)
+        self._importances = np.zeros(learner.rows)
+
+    @property
+    def leader(self) -> Learner:
+        return self.candidates[self.lead]
+
+    @property
+    def tally(self) -> NDArray[np.float64]:
+        state = self.group.state
+        return np.array([*state.counts, *state.means[:, self.lead]])
+
+    @property
+    def largest(self) -> NDArray[np.float32] | None:
+        return self.group.state.largest
+
+    @property
+    def slots(self) -> int:
+        return self.group.slots
+
+    @property
+    def weight_dtype(self) -> np.dtype[Any]:
+        return self.group.state.table.dtype
+
+    @property
+    def nbytes(self) -> int:
+        arrays = [*self.group.state, self._scores, self._labels, self._importances]
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @property
+    def _max_slots(self) -> int:
+        return MAX_BYTES // self._slot_bytes
+
+    # -- learning and deciding
+
+    def learn(self, block: Block, scores: NDArray[np.float64]) -> Learned:
+        learned, history, since = 0, None, 0
+        while True:
+            rest = block[learned:]
+            stop = self.rows_until_decision(rest)
+            part = rest if stop is None else rest[:stop]
+            count = self._learn(part, scores[learned : learned + len(part)])
+            learned += count
+            if stop is None or count < stop:
+                return Learned(learned, self, history, since)
+            engine, history, since = self.decide(block[learned:]), self._history(), learned
+            if engine is not self:
+                rows = engine.learn(block[learned:], scores[learned:]).rows
+                return Learned(learned + rows, engine, history, since)
+
+    def finish_race(self) -> Learned:
+        return Learned(0, self.decide(None), self._history())
+
+    def rows_until_decision(self, block: Block) -> int | None:
+        """Return how many of these rows to learn before the next look; None if they do not reach it."""
+        stop = _rows_up_to(block, self._schedule.after(self.raced) - self.raced)
+        most = self._max_slots - SPARE
+        if block.width > most:
+            wide = np.flatnonzero(block.indices >= most)
+            if len(wide):
+                row = int(np.searchsorted(block.indptr, wide[0], "right")) - 1
+                stop = row if stop is None else min(stop, row)
+        return stop
+
+    def decide(self, rest: Block | None) -> Engine:
+        """Look which setting leads; return that one alone if the race is over, else this race.
+
+        `rest` are the rows to come; None: the race ends here.
+        """
+        self.lead = self._find_leader()
+        over = rest is None or self.raced == self.learner.rows or self.rows_until_decision(rest) == 0
+        return self.group.single(self.lead, self._dtype) if over else self
+
+    @property
+    def _schedule(self) -> Schedule:
+        return Schedule(FIRST_LOOK, LOOK_FACTOR, self.learner.rows)
+
+    def _learn(self, block: Block, scores: NDArray[np.float64]) -> int:
+        if block.width > self._max_slots:  # the width of the block that this is a part of
+            block = replace(block, width=int(block.indices.max(initial=-1)) + 1)
+        self.reserve(block.width)
+        learned, found = self.group.learn(block)
+        done = block[:learned]
+        assert done.labels is not None
+        scores[:learned] = found[:learned, self.lead]
+        counted = np.arange(learned) if done.importances is None else np.flatnonzero(done.importances)
+        here = slice(self.raced, self.raced + len(counted))
+        self._scores[here, : found.shape[1]] = found[counted]
+        self._labels[here] = done.labels[counted]
+        self._importances[here] = 1.0 if done.importances is None else done.importances[counted]
+        self.raced = here.stop
+        return learned
+
+    def _history(self) -> ScoredRows:
+        """The raced rows with the scores of the setting in the lead."""
+        raced = self.raced
+        scores = self._scores[:raced, self.lead].astype(np.float64)
+        return ScoredRows(self._labels[:raced], scores, self._importances[:raced])
+
+    def _find_leader(self) -> int:
+        seen = slice(warm_up(self.raced), self.raced)
+        labels, importances = self._labels[seen], self._importances[seen]
+        positives = int((labels > 0).sum())
+        if min(positives, len(labels) - positives) < MIN_CLASS_ROWS:
+            return 0
+        weights = None if (importances == 1).all() else importances
+        return best_setting(Standings(labels, self._scores[seen, : len(self.candidates)], weights))
+
+    # -- scoring
+
+    def score(self, block: Block, scores: NDArray[np.float64]) -> int:
+        return self.group.score_alone(self.lead, block.within(self.slots), scores)
+
+    def weights(self, start: int, stop: int) -> NDArray[np.float32]:
+        state, lanes = self.group.state, self.group.lanes
+        table = np.ascontiguousarray(state.table[start:stop, lanes.columns(self.lead)])
+        alone = State(table, self.tally, None, {})
+        found: NDArray[np.float32] = self.leader.kernel().weights(alone, 0, alone.slots)
+        return found
+
+    # -- state
+
+    def reserve(self, n_features: int) -> None:
+        needed = min(n_features + SPARE, self._max_slots)
+        try:
+            self.group.reserve(needed, self._max_slots)
+        except MemoryError:
+            raise out_of_memory(n_features - 1, needed * self.group.bytes) from None
+
+    def header(self) -> dict[str, Any]:
+        return {"candidates": [{"name": one.name, "settings": one.settings} for one in self.candidates]}
+
+    def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
+        state, raced = self.group.state, self.raced
+        index, numbers = _native.touched(state.table[:n_features])
+        columns = self.group.lanes.layout.split(numbers.reshape(state.table.shape[1], len(index)))
+        extra: dict[str, NDArray[Any]] = {
+            EXTRA + "means": state.means,
+            EXTRA + "scores": self._scores[:raced],
+            EXTRA + "labels": self._labels[:raced],
+            EXTRA + "importances": self._importances[:raced],
+        }
+        tally = np.array([*self.tally, self.raced, self.lead], np.float64)
+        return {"tally": tally, "index": index, **columns, **extra, **dump_largest(state.largest)}
+
+    def load(self, arrays: Arrays, n_features: int) -> None:
+        state, slots = self.group.state, min(n_features, self.slots)
+        numbers = checked_tally(arrays, 2)
+        raced, lead = numbers[len(TALLY) :]
+        if raced not in range(self.learner.rows):
+            raise ValueError(f"the number of raced rows is {raced}, not a whole number below {self.learner.rows}")
+        if lead not in range(len(self.candidates)):
+            raise ValueError(f"the setting in the lead is {lead}, not a whole number below {len(self.candidates)}")
+        self.raced, self.lead = int(raced), int(lead)
+        index = checked_index(arrays, "index", slots)
+        first = 0
+        for name, width in self.group.lanes.layout.columns.items():
+            state.table[index, first : first + width] = checked(arrays, name, state.table.dtype, len(index), width)
+            first += width
+        roots = [self.group.lanes.columns(lane)[1] for lane in range(len(self.candidates))]
+        if (state.table[:, roots] < 0).any():
+            raise ValueError("a root is negative")
+        state.counts[:] = numbers[:2]
+        extra, rows = checked_extra(arrays), slice(self.raced)
+        for name, into in (
+            ("means", state.means),
+            ("scores", self._scores[rows]),
+            ("labels", self._labels[rows]),
+            ("importances", self._importances[rows]),
+        ):
+            if extra[name].dtype != into.dtype or extra[name].shape != into.shape:
+                raise ValueError(f"array {name!r} is {extra[name].dtype}{list(extra[name].shape)}")
+            into[...] = extra[name]
+        if not np.isin(self._labels[rows], (-1, 1)).all() or (self._importances[rows] <= 0).any():
+            raise ValueError("its rows have labels other than -1 and 1, or importances that are not positive")
+        load_largest(arrays, state.largest, slots)
+
+
+def candidates_of(header: list[dict[str, Any]]) -> list[Learner]:
+    """Return the settings that the header of a file tells of; ValueError, KeyError or TypeError if they cannot race."""
+    found = [make_learner(one["name"], **one["settings"]) for one in header]
+    if not found or any(learner.lane() is None for learner in found):
+        raise ValueError("its candidates cannot race")
+    return found
+
+
+def _rows_up_to(block: Block, wanted: int) -> int | None:
+    """Return how many rows there are up to the `wanted`-th that counts; None if it is not among them."""
+    if block.importances is None:
+        return wanted if wanted <= len(block) else None
+    count = np.cumsum(block.importances > 0)
+    return int(np.searchsorted(count, wanted)) + 1 if len(count) and count[-1] >= wanted else None

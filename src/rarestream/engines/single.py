@@ -1,0 +1,120 @@
+"""Single: one learner and its state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rarestream import _native
+from rarestream.blocks import LARGEST_INDEX, Block
+from rarestream.engines.base import (
+    Arrays,
+    Engine,
+    Learned,
+    checked,
+    checked_index,
+    checked_tally,
+    dump_largest,
+    load_largest,
+    more_slots,
+    out_of_memory,
+)
+from rarestream.learners import Learner, State
+from rarestream.learners.state import SPARE, TALLY
+
+EXTRA = "more."  # before the names of extra arrays in a file
+
+
+class Single(Engine):
+    """One learner and its state.
+
+    Parameters
+    ----------
+    learner : Learner
+    scale : str
+        How rows are scaled.
+    state : State
+        A state of the learner, which from now on belongs to the engine.
+    """
+
+    def __init__(self, learner: Learner, scale: str, state: State) -> None:
+        super().__init__(learner, scale)
+        self.state = state
+        self._kernel = learner.kernel()
+
+    @classmethod
+    def start(cls, learner: Learner, scale: str, n_features: int, dtype: DTypeLike) -> Single:
+        """Return an engine that has learned nothing yet."""
+        return cls(learner, scale, learner.start(n_features + SPARE, dtype, largest=scale == "max"))
+
+    @property
+    def tally(self) -> NDArray[np.float64]:
+        return self.state.tally[: len(TALLY)]
+
+    @property
+    def largest(self) -> NDArray[np.float32] | None:
+        return self.state.largest
+
+    @property
+    def slots(self) -> int:
+        return self.state.slots
+
+    @property
+    def weight_dtype(self) -> np.dtype[Any]:
+        return self.state.table.dtype
+
+    @property
+    def nbytes(self) -> int:
+        arrays = [self.state.table, self.state.tally, self.state.largest, *self.state.extra.values()]
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def learn(self, block: Block, scores: NDArray[np.float64]) -> Learned:
+        self.reserve(block.width)
+        self.state = self.learner.reserve(self.state, block)
+        return Learned(self._kernel.learn(self.state, block, self.scale_code, scores), self)
+
+    def score(self, block: Block, scores: NDArray[np.float64]) -> int:
+        return self._kernel.score(self.state, block.within(self.state.slots), self.scale_code, scores)
+
+    def weights(self, start: int, stop: int) -> NDArray[Any]:
+        return self._kernel.weights(self.state, start, stop)
+
+    def reserve(self, n_features: int) -> None:
+        needed = n_features + SPARE
+        if needed <= self.state.slots:
+            return
+        slots = more_slots(needed, self.state.slots, LARGEST_INDEX + 1)
+        try:
+            self.state = self.learner.grown(self.state, slots)
+        except MemoryError:
+            numbers = sum(self.learner.layout.columns.values())
+            raise out_of_memory(n_features - 1, slots * numbers * self.weight_dtype.itemsize) from None
+
+    def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
+        state = self.state
+        index, numbers = _native.touched(state.table[:n_features])
+        columns = self.learner.layout.split(numbers.reshape(state.table.shape[1], len(index)))
+        extra = {EXTRA + name: array for name, array in self.learner.dump_extra(state, n_features).items()}
+        return {"tally": state.tally, "index": index, **columns, **extra, **dump_largest(state.largest)}
+
+    def load(self, arrays: Arrays, n_features: int) -> None:
+        state, layout = self.state, self.learner.layout
+        state.tally[:] = checked_tally(arrays, len(layout.numbers))
+        index = checked_index(arrays, "index", n_features)
+        first = 0
+        for name, width in layout.columns.items():
+            shape = (len(index),) if width == 1 else (len(index), width)
+            part = checked(arrays, name, state.table.dtype, *shape)
+            state.table[index, first : first + width] = part.reshape(len(index), width)
+            first += width
+        self.state = self.learner.load_extra(state, checked_extra(arrays))
+        self.learner.check(self.state)
+        load_largest(arrays, self.state.largest, n_features)
+
+
+def checked_extra(arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """Return the extra arrays of a file by their own names; they are finite."""
+    extra = {name: array for name, array in arrays.items() if name.startswith(EXTRA)}
+    return {name[len(EXTRA) :]: checked(arrays, name, array.dtype, *array.shape) for name, array in extra.items()}

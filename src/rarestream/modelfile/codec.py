@@ -1,0 +1,158 @@
+"""What of a model stands in its file: which header and which arrays. The format is specified in docs/model-file.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream._version import __version__
+from rarestream.engines import Engine, load_engine
+from rarestream.engines.base import dump_largest
+from rarestream.errors import ModelFileError
+from rarestream.learners import make_learner
+from rarestream.metrics import SortedCheck, StreamingAuc
+
+KINDS = ("resumable", "scoring")
+PROGRESS = "progress."  # before the names of the arrays of the progressive AUC
+
+FileParts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # header and arrays
+
+
+class ChosenBy(NamedTuple):
+    """What chose a model's learner, and how many rows the model had learned then."""
+
+    name: str
+    rows: int
+
+
+@dataclass
+class Saved:
+    """All of a model that a file keeps."""
+
+    engine: Engine
+    dtype: str
+    n_features: int
+    rows: int = 0
+    positives: int = 0
+    progress: StreamingAuc = field(default_factory=StreamingAuc)
+    order: SortedCheck = field(default_factory=SortedCheck)
+    source: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    chosen_by: ChosenBy | None = None
+    pruned_from: int | None = None
+
+
+def encode(model: Saved, kind: str) -> FileParts:
+    """Return the header and the arrays of a file.
+
+    Parameters
+    ----------
+    model : Saved
+    kind : str
+        "resumable" with all state, or "scoring" with the weights only.
+
+    Raises
+    ------
+    ModelFileError
+        If no file could be read back: a number is not finite, or a scoring-only model is to be resumable.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"Model.save: kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    engine, chosen_by = model.engine, model.chosen_by
+    arrays: dict[str, NDArray[Any]]
+    if kind == "resumable":
+        arrays = engine.dump(model.n_features)
+        arrays |= {PROGRESS + name: part for name, part in model.progress.state().items()}
+        learner, dtype, told = engine.learner, model.dtype, engine.header()
+    else:
+        arrays = _scoring_arrays(engine, model.n_features)
+        learner, dtype, told = engine.leader, str(arrays["weight"].dtype), {}
+        if learner is not engine.learner:  # a race ends where nothing more is learned
+            chosen_by = ChosenBy(engine.learner.name, model.rows)
+    header: dict[str, Any] = {
+        "kind": kind,
+        "rarestream": __version__,
+        "learner": {"name": learner.name, "settings": learner.settings},
+        "dtype": dtype,
+        "scale": engine.scale,
+        "features": {"space": "columns", "count": model.n_features},
+        "rows": model.rows,
+        "positives": model.positives,
+        "source": model.source,
+        "metrics": model.metrics,
+        **told,
+    }
+    if chosen_by is not None:
+        header["chosen_by"] = chosen_by._asdict()
+    if model.pruned_from is not None:
+        header["pruned_from"] = model.pruned_from
+    if model.order.runs:
+        header["label_order"] = model.order.state()
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(
+                f"Model.save: {name!r} of {engine.learner!r} holds NaN or infinity: such a model could never be "
+                "loaded again. Nothing was written. Learn with a smaller learning rate or more regularisation."
+            )
+    return header, arrays
+
+
+def _scoring_arrays(engine: Engine, n_features: int) -> dict[str, NDArray[Any]]:
+    """The weights that are not zero, and what turns their scores into decisions."""
+    chunks = [
+        (start + at, part[at]) for start, part in engine.weight_chunks(n_features) for at in [np.flatnonzero(part)]
+    ]
+    empty = (np.zeros(0, np.int64), np.zeros(0, engine.weight_dtype))
+    index, weight = (np.concatenate(parts) for parts in zip(empty, *chunks, strict=True))
+    arrays: dict[str, NDArray[Any]] = {"tally": engine.tally, "index": index.astype(np.int32), "weight": weight}
+    return {**arrays, **dump_largest(engine.largest)}
+
+
+def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> Saved:
+    """Return the model of a file; ModelFileError, which starts with `name`, if the file breaks a rule."""
+    try:
+        count = header["features"]["count"]
+        if type(count) is not int or count < 0 or header["features"]["space"] != "columns":
+            raise ValueError("its feature space is unknown")
+        learner = make_learner(header["learner"]["name"], **header["learner"]["settings"])
+        model = Saved(load_engine(header, learner, arrays), header["dtype"], max(count, learner.initial_features))
+        model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
+        if model.positives > model.rows:
+            raise ValueError(f"{model.positives} of its {model.rows} rows are positive")
+        model.source = dict(header["source"])
+        model.pruned_from = _count(header["pruned_from"]) if "pruned_from" in header else None
+        model.metrics = {name: _finite(value) for name, value in header["metrics"].items()}
+        if "label_order" in header:
+            model.order = SortedCheck.from_state(list(header["label_order"]))
+        if "chosen_by" in header:
+            told = header["chosen_by"]
+            model.chosen_by = ChosenBy(str(told["name"]), _count(told["rows"]))
+        if model.engine.resumable:
+            progress = {key[len(PROGRESS) :]: part for key, part in arrays.items() if key.startswith(PROGRESS)}
+            if not all(np.isfinite(part).all() for part in progress.values()):
+                raise ValueError("its progress holds NaN or infinity")
+            model.progress = StreamingAuc.from_state(progress)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, MemoryError) as error:
+        raise ModelFileError(f"{name}: not a model this version can read ({_reason(error)}).") from None
+    return model
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:  # True is an int, but no count
+        raise ValueError(f"a count is {value!r}")
+    return value
+
+
+def _finite(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"a metric is {value!r}")
+    return float(value)
+
+
+def _reason(error: BaseException) -> str:
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) and error.args else str(error)

@@ -1,0 +1,278 @@
+"""Lanes: what each promises, whatever stands beside it and whichever instructions it is made of."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rarestream import AdaGrad, Block, DataError, DualAveraging, FtrlAuc, FtrlProximal, Model, make_learner
+from rarestream.engines import SCALES
+from rarestream.engines.lanes import MOST, LaneKernel, Lanes, LaneState
+from rarestream.learners import TALLY
+from rarestream.learners.auto import Auto
+from tests.strategies import FEATURES, block_of, blocks, examples, random_block
+
+LEARNERS = [
+    *(
+        DualAveraging(loss=loss, rate_power=power)
+        for loss in ("auc", "logistic")
+        for power in (0.5, 0.0, 1.0, 2.0, 0.7)
+    ),
+    DualAveraging(loss="auc", l1=0.3, beta=0.5, learning_rate=0.6),
+    DualAveraging(loss="logistic", l1=0.3, beta=0.2),
+    FtrlAuc(),
+    FtrlAuc(l1=0.2, beta=0.5),
+    FtrlAuc(l2=0.5, learning_rate=0.2),
+    FtrlProximal(),
+    FtrlProximal(l1=0.4, intercept=False),
+    FtrlProximal(l2=0.3, beta=0.5, learning_rate=1.0),
+    DualAveraging(loss="logistic", rate_power=2.0, beta=1e-8, learning_rate=1.0),
+]
+SCALE = pytest.mark.parametrize("scale", ["unit", "max", "none"])
+
+
+def run(learners, block: Block, scale: str = "unit", isa: str = "", state: LaneState | None = None):
+    """The lanes, their state after the block, and the scores its rows had before."""
+    lanes = Lanes(learners)
+    state = state or lanes.start(FEATURES, scale == "max")
+    learned, scores = LaneKernel(lanes).learn(state, block, SCALES.index(scale), isa)
+    return lanes, state, scores[:learned]
+
+
+def alone(lanes: Lanes, state: LaneState, lane: int) -> tuple[bytes, ...]:
+    """All that one lane knows, to the bit."""
+    found = lanes.state(lane, state)
+    return found.table.tobytes(), found.tally.tobytes(), b"" if found.largest is None else found.largest.tobytes()
+
+
+def bits(state: LaneState) -> list[bytes]:
+    return [b"" if part is None else part.tobytes() for part in state]
+
+
+def there(isa: str) -> bool:
+    try:
+        run(LEARNERS[:1], block_of([{0: 1.0}], [1]), isa=isa)
+    except ValueError:
+        return False
+    return True
+
+
+ISAS = [isa for isa in ("portable", "avx2", "avx512") if there(isa)]  # of this machine
+
+
+@SCALE
+@given(block=blocks(importances=True))
+@settings(max_examples=examples(15))
+def test_every_lane_learns_what_a_model_of_its_learner_does(scale, block):
+    lanes, state, scores = run(LEARNERS, block, scale)
+    assert len(scores) == len(block)
+    for lane, learner in enumerate(LEARNERS):
+        model = Model(learner, scale=scale, n_features=FEATURES)
+        expected = model.learn(block)
+        reach = 1 + abs(expected).max()
+        assert abs(scores[:, lane] - expected).max() <= 1e-5 * reach, learner
+        found = lanes.state(lane, state)
+        weights = learner.kernel().weights(found, 0, FEATURES)
+        assert np.allclose(weights, model.weights().weight, rtol=1e-5, atol=1e-5 * reach), learner
+        assert np.allclose(found.tally, model._engine.state.tally, rtol=1e-5, atol=1e-5 * reach), learner
+        if scale == "max":
+            assert np.array_equal(found.largest, model._engine.state.largest[: len(found.largest)])
+
+
+@SCALE
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: f"{learner.name}-{LEARNERS.index(learner)}")
+def test_a_lane_stays_with_its_model_over_many_rows(learner, scale):
+    block = random_block(800, FEATURES, 5)
+    growing = Block.of((block.indptr, block.indices, block.values * np.linspace(0.1, 2, block.nonzeros)), block.labels)
+    _, _, scores = run([learner], growing, scale)
+    expected = Model(learner, scale=scale).learn(growing)
+    assert np.allclose(scores[:, 0], expected, rtol=1e-4, atol=1e-4)
+
+
+@SCALE
+@given(block=blocks(importances=True), others=st.lists(st.sampled_from(LEARNERS), max_size=MOST - 1), data=st.data())
+@settings(max_examples=examples(15))
+def test_a_lane_gives_the_same_bits_whatever_stands_beside_it_on_every_machine(scale, block, others, data):
+    learner = data.draw(st.sampled_from(LEARNERS))
+    place = data.draw(st.integers(0, len(others)))
+    lanes, state, scores = run([learner], block, scale, "portable")
+    expected = scores[:, 0].tobytes(), alone(lanes, state, 0)
+    for isa in [*ISAS, ""]:
+        lanes, state, scores = run([*others[:place], learner, *others[place:]], block, scale, isa)
+        assert (scores[:, place].tobytes(), alone(lanes, state, place)) == expected, isa
+
+
+def test_an_instruction_set_the_machine_lacks_is_refused():
+    with pytest.raises(ValueError, match="no instruction set called 'mmx'"):
+        run(LEARNERS, block_of([{0: 1.0}], [1]), isa="mmx")
+
+
+@SCALE
+@given(block=blocks(importances=True), data=st.data())
+@settings(max_examples=examples(15))
+def test_where_a_block_is_cut_does_not_matter(scale, block, data):
+    _, whole, scores = run(LEARNERS, block, scale)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(block)), max_size=4)))
+    state, pieces = None, []
+    for a, b in zip([0, *cuts], [*cuts, len(block)], strict=True):
+        _, state, found = run(LEARNERS, block[a:b], scale, state=state)
+        pieces.append(found)
+    assert np.concatenate(pieces).tobytes() == scores.tobytes()
+    assert bits(state) == bits(whole)
+
+
+@SCALE
+@given(block=blocks(importances=True), data=st.data())
+@settings(max_examples=examples(15))
+def test_lanes_that_stay_keep_their_bits_when_others_go(scale, block, data):
+    stay = data.draw(st.lists(st.sampled_from(range(len(LEARNERS))), min_size=1, unique=True))
+    cut = data.draw(st.integers(0, len(block)))
+    every, whole, scores = run(LEARNERS, block, scale)
+    lanes, old, _ = run(LEARNERS, block[:cut], scale)
+    before = bits(old)
+    fewer, state = Lanes.picked([(lanes, old, lane) for lane in stay])
+    assert fewer.learners == [LEARNERS[lane] for lane in stay]
+    _, state, found = run(fewer.learners, block[cut:], scale, state=state)
+    for place, lane in enumerate(stay):
+        assert alone(fewer, state, place) == alone(every, whole, lane)
+        assert found[:, place].tobytes() == scores[cut:, lane].tobytes()
+    assert bits(old) == before  # they share nothing with what they were taken from
+
+
+def test_a_row_too_large_to_learn_is_not_learned_and_changes_nothing():
+    block = block_of([{0: 1.0}, {0: -1.0, 1: 2.0}, {0: 1e30, 2: 1.0}], [1, -1, 1])
+    _, state, scores = run(LEARNERS, block, "none")
+    _, expected, _ = run(LEARNERS, block[:2], "none")
+    assert len(scores) == 2
+    assert bits(state) == bits(expected)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(st.integers(0, 3), st.sampled_from([1.0, -3.0, 1e4, 1e8, -1e8, 1e12, 1e16])),
+            st.sampled_from([-1, 1]),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+@settings(max_examples=examples(40))
+def test_a_row_is_refused_when_the_model_of_some_lane_refuses_it_and_numbers_stay_finite(rows):
+    block = block_of([row for row, _ in rows], [label for _, label in rows])
+    _, state, scores = run(LEARNERS, block, "none")
+    learned = []
+    for learner in LEARNERS:
+        model = Model(learner, scale="none")
+        with contextlib.suppress(DataError):
+            model.learn(block)
+        learned.append(model.rows)
+    assert len(scores) == min(learned)
+    assert np.isfinite(state.table).all()
+    assert np.isfinite(state.means).all()
+
+
+@SCALE
+@given(block=blocks(importances=True), unseen=blocks())
+@settings(max_examples=examples(15))
+def test_score_changes_nothing_and_equals_the_score_before_learning(scale, block, unseen):
+    lanes, state, _ = run(LEARNERS, block, scale)
+    before = bits(state)
+    scores = LaneKernel(lanes).score(state, unseen, SCALES.index(scale))
+    assert bits(state) == before
+    assert scores[0].tobytes() == run(LEARNERS, unseen[:1], scale, state=state)[2][0].tobytes()
+
+
+@given(block=blocks(importances=True))
+@settings(max_examples=examples(15))
+def test_a_row_of_importance_zero_leaves_no_trace(block):
+    _, weighted, _ = run(LEARNERS, block, "max")
+    _, kept, _ = run(LEARNERS, block.take(np.flatnonzero(block.importances)), "max")
+    assert bits(weighted) == bits(kept)
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 16, 17, 24, 33, 64])
+def test_a_table_starts_on_a_cache_line_and_is_of_whole_registers(count):
+    lanes = Lanes((LEARNERS * 4)[:count])
+    state = lanes.start(5, largest=True)
+    grown = lanes.grown(state, 11)
+    fewer, kept = Lanes.picked([(lanes, grown, 0)])
+    for one, found in ((lanes, state), (lanes, grown), (fewer, kept)):
+        assert found.table.ctypes.data % 64 == 0
+        assert one.bytes == found.table[0].nbytes == 8 * one.width
+        assert one.bytes % 64 == 0
+    columns = [column for lane in range(lanes.width) for column in lanes.columns(lane)]
+    assert sorted(columns) == list(range(2 * lanes.width))  # each number of each lane has its place
+    assert sum(lanes.layout.columns.values()) == 2 * lanes.width
+
+
+@SCALE
+@given(block=blocks(importances=True))
+@settings(max_examples=examples(15))
+def test_room_changes_nothing(scale, block):
+    lanes, state, _ = run(LEARNERS, block, scale)
+    grown = lanes.grown(state, 40)
+    assert np.array_equal(grown.table[:FEATURES], state.table)
+    assert not grown.table[FEATURES:].any()
+    before, after = (LaneKernel(lanes).score(one, block, SCALES.index(scale)) for one in (state, grown))
+    assert before.tobytes() == after.tobytes()
+
+
+@given(block=blocks(importances=True))
+@settings(max_examples=examples(15))
+def test_a_model_goes_on_from_the_state_of_a_lane(block):
+    """Also in float64; and what it learns is its own."""
+    lanes, state, _ = run(LEARNERS, block, "max")
+    before = bits(state)
+    for lane, learner in enumerate(LEARNERS):
+        for dtype in ("float32", "float64"):
+            found = lanes.state(lane, state, dtype)
+            assert found.table.dtype == dtype
+            assert found.tally.shape == (len(TALLY),)
+            learner.kernel().learn(found, block, SCALES.index("max"), np.empty(len(block)))
+    assert bits(state) == before
+
+
+@SCALE
+@given(block=blocks(importances=True), unseen=blocks())
+@settings(max_examples=examples(15))
+def test_a_lane_can_be_scored_bit_for_bit_as_a_model_of_its_state(scale, block, unseen):
+    lanes, state, _ = run(LEARNERS, block, scale)
+    before = bits(state)
+    for lane, learner in enumerate(LEARNERS):
+        expected, scores = np.empty(len(unseen)), np.empty(len(unseen))
+        learner.kernel().score(lanes.state(lane, state), unseen, SCALES.index(scale), expected)
+        LaneKernel(lanes).score_alone(state, lane, unseen, SCALES.index(scale), scores)
+        assert scores.tobytes() == expected.tobytes()
+    assert bits(state) == before
+
+
+def test_learners_of_other_families_have_no_lane():
+    assert FtrlAuc(means="exact").lane() is None
+    assert AdaGrad().lane() is None
+    assert all(learner.lane() for learner in LEARNERS)
+
+
+def test_there_are_one_to_sixty_four_lanes():
+    for count in (0, MOST + 1):
+        with pytest.raises(ValueError, match="1 to 64 lanes"):
+            LaneKernel(Lanes([DualAveraging()] * count))
+
+
+def test_what_auto_races_is_part_of_the_model_file():
+    """A file of a race names no settings, only their lanes: other ones, or another order, need a new format."""
+    auc = [0.25, 0.0625, 0.1, 0.15, 0.2, 0.325, 0.425, 0.625, 1.0, 1.5]
+    logistic = [1.3, 0.325, 0.52, 0.78, 1.04, 1.69, 2.21, 3.25, 5.2, 7.8]
+    assert Auto.candidates() == [
+        *(DualAveraging(loss="auc", learning_rate=rate, beta=0.03, rate_power=0.5) for rate in auc),
+        *(DualAveraging(loss="logistic", learning_rate=rate, beta=0.03, rate_power=0.5) for rate in logistic),
+        *(
+            DualAveraging(loss="logistic", learning_rate=rate, beta=1e-8, rate_power=2.0)
+            for rate in (0.5, 1.0, 2.0, 4.0)
+        ),
+    ]
+    assert Auto.candidates()[0] == make_learner("dual-auc")

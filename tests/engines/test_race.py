@@ -1,0 +1,591 @@
+"""Auto: who leads, who stays, and that a race is one stream however it is cut, saved and resumed."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rarestream import (
+    Auto,
+    Block,
+    DataError,
+    DualAveraging,
+    FtrlAuc,
+    Model,
+    ModelBusyError,
+    ModelFileError,
+    StreamingAuc,
+    auc,
+    make_learner,
+    modelfile,
+)
+from rarestream._native import isa, set_isa
+from rarestream.blocks import concatenate
+from rarestream.engines import SCALES
+from rarestream.engines.lanes import LaneKernel, Lanes
+from rarestream.learners import TALLY
+from rarestream.modelfile.codec import ChosenBy
+from tests.strategies import block_of, blocks, examples, random_block
+
+CANDIDATES = Auto.candidates()
+DEFAULT = DualAveraging(loss="auc")
+
+
+def hasty(**changes):
+    """Short races: they look at who leads after eight rows, and three of a class are enough to say."""
+    return patch.multiple("rarestream.engines.race", **{"FIRST_LOOK": 8, "MIN_CLASS_ROWS": 3, **changes})
+
+
+def same(one: Model, other: Model) -> bool:
+    return one.to_bytes() == other.to_bytes()
+
+
+def lane(learner, block: Block, scale: str = "unit", slots: int = 0):
+    """A lane alone: its state after the rows, and their scores before."""
+    lanes = Lanes([learner])
+    state = lanes.start(max(block.width, slots), scale == "max")
+    learned, scores = LaneKernel(lanes).learn(state, block, SCALES.index(scale))
+    assert learned == len(block)
+    return lanes.state(0, state), scores[:, 0].astype(np.float64)
+
+
+def placements(labels, scores):
+    """Of each row: the share of the other class that it beats, a tie counting half."""
+    beats = (np.sign(scores[:, None] - scores[None, :]) + 1) / 2
+    positive = labels > 0
+    return np.where(positive, beats[:, ~positive].mean(axis=1), 1 - beats[:, positive].mean(axis=1))
+
+
+def rule(labels, columns):
+    """Of the scorers of the first rows, whom to keep, and by how much; as docs/learners/auto.md says it."""
+    first = len(labels) // 4
+    labels, columns = labels[first:], [column[first:] for column in columns]
+    classes = [labels > 0, labels < 0]
+    if min(mine.sum() for mine in classes) < 30:
+        return 0, np.inf
+    placed = [placements(labels, column) for column in columns]
+    worth = []
+    for one in placed:
+        gap = one - placed[0]
+        error = np.sqrt(sum(gap[mine].var(ddof=1) / mine.sum() for mine in classes))
+        worth.append(one[classes[0]].mean() - error)
+    order = np.argsort(worth)
+    return int(order[-1]), worth[order[-1]] - worth[order[-2]]
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """Rows on which the logistic loss ranks better, with ever shorter steps."""
+    return random_block(2600, 2000, 10)
+
+
+@pytest.fixture(scope="module")
+def found(stream):
+    """The scores of every setting's own Model."""
+    return [Model(learner).learn(stream) for learner in CANDIDATES]
+
+
+# -- the rule
+
+
+def test_until_the_first_look_it_scores_as_the_default(stream, found):
+    m = Model("auto")
+    scores = m.learn(stream[:511])
+    assert np.allclose(scores, found[0][:511], rtol=1e-5, atol=1e-5)
+    assert m.leader == DEFAULT
+    assert m.learner == Auto()
+    assert m.chosen_by is None
+    assert m.progress.auc == auc(stream.labels[:511], scores)
+
+
+@pytest.mark.parametrize("rows", [512, 1024, 2048])
+def test_after_512_rows_and_twice_as_many_each_time_it_looks_who_leads(stream, found, rows):
+    expected, margin = rule(stream.labels[:rows], [column[:rows] for column in found])
+    assert margin > 1e-5  # more than rounding can change
+    m = Model("auto")
+    m.learn(stream[: rows - 1])
+    before = m.leader
+    m.learn(stream[rows - 1 : rows])
+    assert m.leader == CANDIDATES[expected] != DEFAULT
+    assert m.learner == Auto()
+    m.learn(stream[rows : rows + 300])  # nothing changes between two looks
+    assert m.leader == CANDIDATES[expected]
+    last = rows // 2 if rows > 512 else 0  # when it looked before
+    assert before == CANDIDATES[rule(stream.labels[:last], [column[:last] for column in found])[0]]
+
+
+@pytest.mark.parametrize("rows", [700, 1024, 2048])
+def test_after_its_rows_it_is_the_winner_and_knows_what_its_lane_knew(stream, found, rows):
+    expected, margin = rule(stream.labels[:rows], [column[:rows] for column in found])
+    assert margin > 1e-5
+    m = Model(Auto(rows=rows))
+    m.learn(stream[:rows])
+    winner = CANDIDATES[expected]
+    assert m.learner == m.leader == winner != DEFAULT
+    assert m.chosen_by == ChosenBy("auto", rows)
+    state, scores = lane(winner, stream[:rows], slots=m._engine.state.slots)
+    assert np.array_equal(m._engine.state.table, state.table)
+    assert np.array_equal(m._engine.state.tally, state.tally)
+    assert m.progress.auc == auc(stream.labels[:rows], scores)
+    assert np.allclose(m.learn(stream[rows:]), found[expected][rows:], rtol=1e-4, atol=1e-4)
+
+
+def test_the_winner_ranks_better_than_the_default_on_rows_that_were_not_raced():
+    few = random_block(2600, 40, 4, seed=1, share=0.5)  # features, all of them seen often
+    auto, default = Model(Auto(rows=1024)), Model("dual-auc")
+    for model in (auto, default):
+        model.learn(few[:1024])
+    assert auto.learner.rate_power == 2.0
+    scores = [auc(few.labels[1024:], model.learn(few[1024:])) for model in (auto, default)]
+    assert scores[0] > scores[1] + 0.002
+
+
+@pytest.mark.parametrize(("count", "kept"), [(29, 0), (30, 5)])
+def test_fewer_than_thirty_rows_of_a_class_keep_the_default(stream, count, kept):
+    """Those of the first quarter do not count."""
+    labels = stream.labels[:1024].copy()
+    late = np.flatnonzero(labels[256:] > 0) + 256
+    labels[late[count:]] = -1
+    for swap in (1, -1):
+        m = Model(Auto(rows=1024))
+        with hasty(FIRST_LOOK=512, MIN_CLASS_ROWS=30, best_setting=lambda _: 5):
+            m.learn(dataclasses.replace(stream[:1024], labels=labels * np.int8(swap)))
+        assert m.learner == CANDIDATES[kept]
+        assert m.chosen_by == ChosenBy("auto", 1024)
+
+
+def test_rows_that_say_nothing_keep_the_default():
+    m = Model(Auto(rows=512))
+    m.learn(block_of([{}] * 512, [1, -1] * 256))
+    assert m.learner == DEFAULT  # all rank alike
+
+
+def test_progress_is_that_of_the_lane_in_the_lead(stream):
+    m = Model("auto")
+    for stop in (100, 512, 700, 1024, 1500):
+        m.learn(stream[m.rows : stop])
+        _, scores = lane(m.leader, stream[:stop])
+        expected = StreamingAuc()
+        expected.add(stream.labels[:stop], scores)
+        assert m.progress.auc == expected.auc
+        assert (m.progress.n_pos, m.progress.n_neg) == (expected.n_pos, expected.n_neg)
+
+
+@pytest.mark.parametrize(("scale", "logistic"), [("unit", True), ("max", False)])
+def test_what_it_says_of_itself_is_what_the_leader_would_say(stream, scale, logistic):
+    m = Model("auto", scale=scale)
+    m.learn(stream[:600])
+    assert m.leader != DEFAULT
+    assert m.leader.loss_is_logistic == logistic
+    state, _ = lane(m.leader, stream[:600], scale)
+    tally = m.leader.tally(state)
+    assert m.threshold == m.leader.threshold(tally)
+    assert m.intercept == tally["w0"]
+    assert m.class_means == (tally["b"], tally["a"])
+    assert np.array_equal(m.weights().weight, m.leader.kernel().weights(state, 0, stream.width))
+    assert np.array_equal(m.weights().largest, state.largest) or scale == "unit"
+
+
+def test_it_scores_as_the_learner_in_the_lead(stream):
+    """To rounding what the lane says when the row is learned; bit for bit what a model of its state says."""
+    for scale in SCALES:
+        m = Model("auto", scale=scale)
+        m.learn(stream[:600])
+        scores = m.score(stream[600:])
+        again = Model.from_bytes(m.to_bytes())
+        assert np.array_equal(again.score(stream[600:]), scores)
+        assert scores[0] == pytest.approx(m.learn(stream[600:601])[0], rel=1e-5)
+        state, _ = lane(m.leader, stream[:600], scale)
+        expected = np.empty(2000)
+        m.leader.kernel().score(state, stream[600:], SCALES.index(scale), expected)
+        assert np.array_equal(scores, expected)
+
+
+# -- one stream, however it comes
+
+
+@given(
+    block=blocks(max_rows=60, importances=True),
+    rows=st.integers(1, 60),
+    scale=st.sampled_from(SCALES[1:]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    data=st.data(),
+)
+@settings(max_examples=examples(60))
+def test_where_a_block_is_cut_does_not_matter(block, rows, scale, dtype, data):
+    with hasty():
+        whole, parts, singly = (Model(Auto(rows=rows), dtype=dtype, scale=scale) for _ in range(3))
+        scores = whole.learn(block)
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(block)), max_size=4)))
+        pieces = [parts.learn(block[a:b]) for a, b in zip([0, *cuts], [*cuts, len(block)], strict=True)]
+        found = []
+        for i in range(len(block)):
+            at = slice(block.indptr[i], block.indptr[i + 1])
+            label, importance = int(block.labels[i]), block.importances[i]
+            found.append(singly.learn_one(block.indices[at], block.values[at], label, importance))
+        assert np.array_equal(scores, np.concatenate(pieces))
+        assert np.array_equal(scores, found)
+        assert same(whole, parts)
+        assert same(whole, singly)
+
+
+@given(
+    block=blocks(max_rows=60, importances=True),
+    rows=st.integers(1, 60),
+    scale=st.sampled_from(SCALES[1:]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    data=st.data(),
+)
+@settings(max_examples=examples(60))
+def test_save_load_continue_equals_continue(block, rows, scale, dtype, data):
+    cut = data.draw(st.integers(0, len(block)))
+    with hasty():
+        going, stopped = (Model(Auto(rows=rows), dtype=dtype, scale=scale) for _ in range(2))
+        going.learn(block)
+        stopped.learn(block[:cut])
+        saved = stopped.to_bytes()
+        stopped = pickle.loads(pickle.dumps(Model.from_bytes(saved)))
+        assert stopped.to_bytes() == saved
+        stopped.learn(block[cut:])
+        assert same(going, stopped)
+
+
+@given(block=blocks(max_rows=60, importances=True), rows=st.integers(1, 40))
+@settings(max_examples=examples(40))
+def test_a_row_of_importance_zero_is_absent(block, rows):
+    with hasty():
+        weighted, kept = Model(Auto(rows=rows), scale="max"), Model(Auto(rows=rows), scale="max")
+        weighted.learn(block)
+        kept.learn(block.take(np.flatnonzero(block.importances)))
+    assert (weighted.learner, weighted.leader) == (kept.learner, kept.leader)
+    assert np.array_equal(weighted.coef, kept.coef)
+    assert np.array_equal(weighted._engine.tally, kept._engine.tally)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(weighted.progress.state().values(), kept.progress.state().values(), strict=False)
+    )
+
+
+@given(block=blocks(max_rows=40, importances=True), scale=st.sampled_from(SCALES))
+@settings(max_examples=examples(25))
+def test_every_machine_gives_the_same_bits(block, scale):
+    chosen, found = isa(), []
+    try:
+        for path in {"portable", chosen}:
+            set_isa(path)
+            with hasty():
+                m = Model(Auto(rows=20), scale=scale)
+                found.append((m.learn(block).tobytes(), m.score(block).tobytes(), m.to_bytes()))
+    finally:
+        set_isa(chosen)
+    assert all(one == found[0] for one in found)
+
+
+def test_score_changes_nothing(stream):
+    m = Model("auto")
+    m.learn(stream[:600])
+    before = m.to_bytes()
+    m.score(stream)
+    m.score(block_of([{50_000_000: 1.0}]))  # a feature too far to be raced
+    assert m.to_bytes() == before
+
+
+def test_a_row_too_large_to_learn_is_named_and_the_race_goes_on(stream):
+    m, twin = Model("auto", scale="none"), Model("auto", scale="none")
+    m.learn(stream[:500])
+    twin.learn(stream[:500])
+    mixed = concatenate([stream[500:520], block_of([{0: 1e30}], [1]), stream[520:540]])
+    with pytest.raises(DataError, match=r"row 20 of the block.*The 20 rows before it were learned"):
+        m.learn(mixed)
+    twin.learn(stream[500:520])
+    assert same(m, twin)
+    for one in (m, twin):
+        one.learn(stream[520:540])
+    assert same(m, twin)
+
+
+# -- ends before its time
+
+
+def test_settle_keeps_the_best_so_far(stream, found):
+    expected, margin = rule(stream.labels[:900], [column[:900] for column in found])
+    assert margin > 1e-5
+    m = Model("auto")
+    m.learn(stream[:900])
+    m.finish_race()
+    assert m.learner == CANDIDATES[expected]
+    assert m.chosen_by == ChosenBy("auto", 900)
+    _, scores = lane(m.learner, stream[:900])
+    assert m.progress.auc == auc(stream.labels[:900], scores)
+    before = m.to_bytes()
+    m.finish_race()
+    assert m.to_bytes() == before
+    assert Model.from_bytes(before).chosen_by == m.chosen_by
+
+
+def test_settle_changes_nothing_where_nothing_is_raced(stream):
+    m = Model("dual-logistic")
+    m.learn(stream[:100])
+    slim = Model.from_bytes(m.to_bytes("scoring"))
+    for one, kind in ((m, "resumable"), (slim, "scoring")):
+        before = one.to_bytes(kind)
+        one.finish_race()
+        assert one.to_bytes(kind) == before
+        assert one.chosen_by is None
+
+
+def test_rows_that_come_again_are_not_raced(stream):
+    m, twin = Model("auto"), Model("auto")
+    for one in (m, twin):
+        one.learn(stream[:900])
+    m.learn(stream[:900], again=True)
+    twin.finish_race()
+    twin.learn(stream[:900], again=True)
+    assert same(m, twin)
+    assert m.chosen_by == ChosenBy("auto", 900)
+    assert m.progress.n_pos + m.progress.n_neg == 900
+
+
+@given(
+    block=blocks(max_rows=40, importances=True),
+    row=st.integers(0, 39),
+    scale=st.sampled_from(SCALES[1:]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    data=st.data(),
+)
+@settings(max_examples=examples(40))
+def test_a_feature_too_far_to_be_raced_ends_the_race_before_its_row(block, row, scale, dtype, data):
+    row = min(row, len(block) - 1)
+    rows = [dict(zip(*part, strict=True)) for part in _rows(block)]
+    rows[row][60] = 2.0
+    wide = block_of(rows, block.labels, block.importances)
+    assert wide.width == 61
+    whole, parts, expected = (Model("auto", dtype=dtype, scale=scale) for _ in range(3))
+    with hasty(MAX_BYTES=192 * 50):
+        scores = whole.learn(wide)
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(wide)), max_size=3)))
+        for a, b in zip([0, *cuts], [*cuts, len(wide)], strict=True):
+            parts.learn(wide[a:b])  # as wide as the whole, whatever its rows hold
+    with hasty():
+        before = expected.learn(wide[:row])
+        expected.finish_race()
+        after = expected.learn(wide[row:])
+    assert np.array_equal(scores, np.concatenate([before, after]))
+    assert same(whole, parts)
+    assert same(whole, expected)
+    assert whole.chosen_by == ChosenBy("auto", row)
+    assert whole.n_features == 61
+
+
+def _rows(block):
+    for i in range(len(block)):
+        at = slice(block.indptr[i], block.indptr[i + 1])
+        yield block.indices[at].tolist(), block.values[at].tolist()
+
+
+@pytest.mark.parametrize("scale", ["unit", "max"])
+def test_room_for_more_features_than_can_be_raced_changes_nothing(scale, stream):
+    plain = Model("auto", scale=scale)
+    with hasty(MAX_BYTES=192 * 2100):
+        roomy = Model("auto", scale=scale, n_features=5000)
+        wide = block_of([{0: 1.0, 4999: 1.0, 2450: 3.0}, {5: 2.0}])
+        for m in (plain, roomy):
+            m.learn(stream[:700])
+        assert roomy._engine.slots <= 2100
+        assert roomy.leader == plain.leader
+        assert np.array_equal(roomy.score(wide), plain.score(wide))
+        assert np.array_equal(roomy.coef[:2000], plain.coef)
+        assert not roomy.coef[2000:].any()
+        again = Model.from_bytes(roomy.to_bytes())
+        assert same(again, roomy)
+        slim = Model.from_bytes(roomy.to_bytes("scoring"))
+        assert np.array_equal(slim.score(wide), roomy.score(wide))
+        for m in (plain, roomy, again):
+            m.finish_race()
+            m.learn(stream[700:])
+    assert same(again, roomy)
+    assert np.array_equal(roomy.coef[:2000], plain.coef)
+    assert len(roomy.coef) == 5000
+
+
+# -- files
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_file_for_scoring_is_that_of_the_leader(stream, scale, dtype):
+    m = Model("auto", scale=scale, dtype=dtype)
+    m.learn(stream[:600])
+    slim = Model.from_bytes(m.to_bytes("scoring"))
+    assert slim.learner == slim.leader == m.leader
+    assert scale != "unit" or slim.learner != DEFAULT
+    assert slim.chosen_by == ChosenBy("auto", 600)
+    assert np.array_equal(slim.score(stream), m.score(stream))
+    assert (slim.threshold, slim.intercept, slim.metrics) == (m.threshold, m.intercept, m.metrics)
+    assert m.chosen_by is None  # which goes on
+    assert m.learner == Auto()
+
+
+def test_a_racing_model_is_cut_to_size(stream):
+    m = Model("auto")
+    m.learn(stream[:600])
+    small = m.prune(nonzeros=20)
+    assert (small.nonzeros, small.kind, small.pruned_from) == (20, "scoring", m.nonzeros)
+    assert small.learner == m.leader
+    assert small.chosen_by == ChosenBy("auto", 600)
+    kept = np.flatnonzero(small.coef)
+    assert np.array_equal(small.coef[kept], m.coef[kept])
+    lossy = m.prune(auc_loss=0.02, on=stream[600:1200])
+    assert lossy.nonzeros < m.nonzeros
+
+
+HOSTILE = {
+    "NaN": lambda h, a: a["z0"].__setitem__((0, 3), np.nan),
+    "negative root": lambda h, a: a["n16"].__setitem__((0, 7), -1),
+    "too few lanes": lambda h, a: a.update(z16=a["z16"][:, :4].copy()),
+    "lanes of float64": lambda h, a: a.update(z0=a["z0"].astype(np.float64)),
+    "missing lanes": lambda h, a: a.pop("n0"),
+    "lanes in a line": lambda h, a: a.update(z0=a["z0"].ravel()),
+    "more rows than are raced": lambda h, a: h["learner"]["settings"].update(rows=500),
+    "as many rows as are raced": lambda h, a: h["learner"]["settings"].update(rows=600),
+    "negative rows raced": lambda h, a: a["tally"].__setitem__(len(TALLY), -1.0),
+    "half a row raced": lambda h, a: a["tally"].__setitem__(len(TALLY), 599.5),
+    "fewer rows raced than kept": lambda h, a: a["tally"].__setitem__(len(TALLY), 599.0),
+    "no such leader": lambda h, a: a["tally"].__setitem__(len(TALLY) + 1, 24.0),
+    "half a leader": lambda h, a: a["tally"].__setitem__(len(TALLY) + 1, 0.5),
+    "negative leader": lambda h, a: a["tally"].__setitem__(len(TALLY) + 1, -1.0),
+    "short tally": lambda h, a: a.update(tally=a["tally"][: len(TALLY)].copy()),
+    "short means": lambda h, a: a.update({"more.means": a["more.means"][:3].copy()}),
+    "infinite means": lambda h, a: a["more.means"].__setitem__((0, 0), np.inf),
+    "missing scores": lambda h, a: a.pop("more.scores"),
+    "NaN scores": lambda h, a: a["more.scores"].__setitem__((5, 5), np.nan),
+    "scores of float64": lambda h, a: a.update({"more.scores": a["more.scores"].astype(np.float64)}),
+    "scores of fewer lanes": lambda h, a: a.update({"more.scores": a["more.scores"][:, :8].copy()}),
+    "scores of fewer rows": lambda h, a: a.update({"more.scores": a["more.scores"][1:].copy()}),
+    "a label of zero": lambda h, a: a["more.labels"].__setitem__(0, 0),
+    "labels of int64": lambda h, a: a.update({"more.labels": a["more.labels"].astype(np.int64)}),
+    "an importance of zero": lambda h, a: a["more.importances"].__setitem__(0, 0.0),
+    "a negative importance": lambda h, a: a["more.importances"].__setitem__(0, -1.0),
+    "a race of nothing": lambda h, a: h["learner"]["settings"].update(rows=0),
+    "a race without end": lambda h, a: h["learner"]["settings"].update(rows=2**40),
+    "features too far to be raced": lambda h, a: (
+        h["features"].update(count=2**30),
+        a["index"].__setitem__(-1, 2**30 - 1),
+    ),
+    "a race for scoring only": lambda h, a: (
+        h.update(kind="scoring"),
+        a.update(weight=a["z0"][:, 0].copy(), tally=a["tally"][: len(TALLY)].copy()),
+    ),
+    "candidates that cannot race": lambda h, a: h.update(candidates=[{"name": "spam", "settings": {}}]),
+    "candidates that are no learners": lambda h, a: h.update(candidates=[{"name": "nobody", "settings": {}}]),
+    "no candidates": lambda h, a: h.update(candidates=[]),
+    "other candidates than lanes": lambda h, a: h.update(candidates=h["candidates"][:3]),
+    "candidates that are a number": lambda h, a: h.update(candidates=7),
+    "chosen by nobody": lambda h, a: h.update(chosen_by={}),
+    "chosen on fewer than no rows": lambda h, a: h.update(chosen_by={"name": "auto", "rows": -1}),
+    "chosen by a number": lambda h, a: h.update(chosen_by=3),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_file_with_a_right_checksum_is_refused(what, stream):
+    m = Model("auto")
+    m.learn(stream[:600])
+    header, arrays = modelfile.from_bytes(m.to_bytes())
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    HOSTILE[what](header, arrays)
+    with pytest.raises(ModelFileError, match="evil.rare: "):
+        Model.from_bytes(modelfile.to_bytes(header, arrays), "evil.rare")
+
+
+# -- the rest
+
+
+def test_one_thread_learns_or_many_score(stream):
+    m = Model("auto")
+    m.learn(stream[:100])
+    assert m._gate.begin_scoring()
+    try:
+        m.score(stream[:10])
+        for busy in (lambda: m.learn(stream[:10]), m.finish_race):
+            with pytest.raises(ModelBusyError):
+                busy()
+    finally:
+        m._gate.end_scoring()
+    m.finish_race()
+    assert m.rows == 100
+
+
+def test_a_table_starts_on_a_cache_line(stream):
+    m = Model("auto")
+    for stop in (1, 20, 300):
+        m.learn(stream[m.rows : stop])
+        assert m._engine.group.state.table.ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.5, 2**21, "many"])
+def test_how_many_rows_are_raced_is_checked(rows):
+    with pytest.raises(ValueError, match="Auto: rows must be a"):
+        Auto(rows=rows)
+
+
+def test_a_learner_that_races_nothing_has_no_race_to_finish(stream):
+    for learner in (DEFAULT, FtrlAuc(), make_learner("spauc")):
+        m = Model(learner)
+        m.learn(stream[:50])
+        before = m.to_bytes()
+        m.finish_race()
+        assert m.leader == m.learner == learner
+        assert m.to_bytes() == before
+
+
+# -- the settings that race stand in the file
+
+
+def test_a_file_names_the_settings_that_race(stream):
+    m = Model("auto")
+    m.learn(stream[:600])
+    header, _ = modelfile.from_bytes(m.to_bytes())
+    assert [make_learner(one["name"], **one["settings"]) for one in header["candidates"]] == CANDIDATES
+    m.finish_race()
+    assert "candidates" not in modelfile.from_bytes(m.to_bytes())[0]
+
+
+def test_a_race_goes_on_with_the_settings_of_its_file_whatever_this_version_races(stream):
+    whole = Model("auto")
+    whole.learn(stream[:600])
+    data = whole.to_bytes()
+    whole.learn(stream[600:])
+    whole.finish_race()
+    others = [DualAveraging(learning_rate=0.01), FtrlAuc(learning_rate=0.5)]
+    with patch.object(Auto, "candidates", staticmethod(lambda: others)):
+        new = Model("auto")
+        new.learn(stream[:600])
+        assert new.leader in others
+        again = Model.from_bytes(data)
+        again.learn(stream[600:])
+        again.finish_race()
+    assert same(again, whole)
+    resumed = Model.from_bytes(new.to_bytes())  # by a version that knows nothing of these settings
+    assert resumed.leader == new.leader
+    resumed.learn(stream[600:])
+    new.learn(stream[600:])
+    assert same(resumed, new)
+
+
+def test_files_that_name_no_settings_raced_those_of_the_first_version(stream):
+    m = Model("auto")
+    m.learn(stream[:600])
+    header, arrays = modelfile.from_bytes(m.to_bytes())
+    del header["candidates"]
+    with patch.object(Auto, "candidates", staticmethod(lambda: [DEFAULT])):
+        old = Model.from_bytes(modelfile.to_bytes(header, arrays))
+        old.learn(stream[600:])
+    m.learn(stream[600:])
+    assert same(old, m)

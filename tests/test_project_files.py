@@ -1,0 +1,89 @@
+"""Files that only other programs read (GitHub, pre-commit, citation tools) are valid, and agree with the package."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import rarestream
+
+HOME = Path(__file__).parent.parent
+WORKFLOWS = sorted((HOME / ".github" / "workflows").glob("*.yml"))
+FORMS = sorted((HOME / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+
+def loaded(path: Path) -> dict:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([\w./-]+):(?!=)", (HOME / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_has_triggers_and_jobs_and_calls_make_targets_that_exist(path: Path):
+    workflow = loaded(path)
+    assert workflow["name"]
+    assert workflow[True]  # YAML 1.1 reads the key `on` as a boolean
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert job["runs-on"]
+        assert job["timeout-minutes"]
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step)
+            assert set(re.findall(r"\bmake ([\w-]+)", step.get("run", ""))) <= make_targets()
+
+
+def test_the_workflows_test_and_build_for_every_supported_python():
+    tests = loaded(HOME / ".github" / "workflows" / "test.yml")
+    assert tests["jobs"]["test"]["strategy"]["matrix"]["python"] == PYTHONS
+    project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))
+    assert project["project"]["requires-python"] == f">={PYTHONS[0]}"
+    assert project["tool"]["cibuildwheel"]["build"] == [f"cp{version.replace('.', '')}-*" for version in PYTHONS]
+
+
+def test_pre_commit_runs_the_projects_own_tools_and_downloads_nothing():
+    repositories = loaded(HOME / ".pre-commit-config.yaml")["repos"]
+    assert [one["repo"] for one in repositories] == ["local"]
+    tools = set()
+    for hook in repositories[0]["hooks"]:
+        assert hook["language"] == "system"
+        assert hook["id"]
+        assert hook["name"]
+        tools.add(hook["entry"].split()[0])
+    checked = re.findall(r"^\t\$\(BIN\)/(ruff|mypy|lint-imports)", (HOME / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert tools == {f".venv/bin/{tool}" for tool in checked}
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
+def test_an_issue_form_has_what_github_requires(path: Path):
+    form = loaded(path)
+    if path.stem == "config":
+        assert isinstance(form["blank_issues_enabled"], bool)
+        return
+    assert form["name"]
+    assert form["description"]
+    assert form["body"]
+    ids = [field["id"] for field in form["body"]]
+    assert len(set(ids)) == len(ids)
+    assert all(field["attributes"]["label"] for field in form["body"])
+
+
+def test_the_citation_has_what_the_format_requires_and_names_this_version():
+    citation = loaded(HOME / "CITATION.cff")
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["message"]
+    assert citation["title"] == "rarestream"
+    assert citation["type"] == "software"
+    assert citation["version"] == rarestream.__version__
+    assert all("name" in author for author in citation["authors"])
+    (paper,) = citation["references"]
+    assert paper["title"] == "Online AUC Optimization for Sparse High-Dimensional Datasets"
+    assert [author["family-names"] for author in paper["authors"]] == ["Zhou", "Ying", "Skiena"]
+    assert {"type", "title", "authors"} <= set(paper)
+    assert paper["year"] == 2020
