@@ -17,7 +17,9 @@ test: .venv/installed-test lint
 check-native: .venv/installed-test
 	$(BIN)/python -m pytest -q tests/hardening
 
+# First it writes what follows from the registry of learners: stubs, a table of the README. CI checks that it was committed.
 lint: .venv/installed-test
+	$(BIN)/python -m tests.generated $(if $(CI),--check)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

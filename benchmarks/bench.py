@@ -59,7 +59,7 @@ def main() -> None:
         k = train.nonzeros / len(train)
         say(
             start,
-            f"{name}: {len(train):,} rows, {shape.d:,} features, {k:.0f} non-zeros a row, {train.nonzeros:,} in all",
+            f"{name}: {len(train):,} rows, {shape.d:,} features, {train.nonzeros:,} non-zeros, {k:.0f} per row",
         )
         if "learn" in parts:
             results.setdefault("learn", {})[name] = contests.in_memory(data, rounds, chosen)
@@ -112,7 +112,7 @@ def main() -> None:
         "bars": verdicts,
     }
     target.write_text(json.dumps(written, indent=1))
-    print(f"\n{time.perf_counter() - start:.0f} s in all; written to {target}")
+    print(f"\n{time.perf_counter() - start:.0f} s; written to {target}")
 
 
 def arguments() -> argparse.Namespace:

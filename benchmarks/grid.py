@@ -25,7 +25,7 @@ from sklearn.linear_model import SGDClassifier
 
 from rarestream import read
 from rarestream.blocks import concatenate
-from rarestream.race import Race, Racing, grid
+from rarestream.race import RaceResult, Racing, grid
 from rarestream.reproduce.protocol import splits
 
 GAMMAS = [1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1.0, 5.0]
@@ -61,7 +61,7 @@ def main() -> None:
     print(f"{given.set}: {len(train):,} rows, {train.nonzeros:,} non-zeros, {rows.width:,} features; {cores} cores")
     points = grid("ftrl-auc", learning_rate=GAMMAS, l1=LAMBDAS)
 
-    def race(retire: bool) -> Race:
+    def race(retire: bool) -> RaceResult:
         racing = Racing(points, retire=retire)
         for block in blocks:
             racing.learn(block)

@@ -73,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--trials", type=int, default=4)
-    parser.add_argument("--sets", help="all files of the folder unless told")
+    parser.add_argument("--sets", help="default: all files of the folder")
     parser.add_argument("--ratios", default="none,0.1,0.05", help="positives to negatives; none: as they are")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

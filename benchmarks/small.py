@@ -24,6 +24,7 @@ WIDTHS = (10**4, 10**6, 10**7)
 PATH_SHAPES = ("news20b", "rcv1b", "avazu")
 NONZEROS = 50  # of a row that comes alone
 COLD = "Model.learn_one, features all over"
+IMPORT_NUMPY, TRAIN_TINY = "python -c 'import numpy'", "rarestream train, 100 short rows"
 IMPORTS = {
     "import rarestream": "import rarestream",
     "from rarestream import DualAveraging, Model, read": "from rarestream import DualAveraging, Model, read",
@@ -95,7 +96,7 @@ def microseconds(action: Callable[[], Any], count: int) -> float:
 
 
 def metrics(rounds: int, chosen: set[str], count: int = 10**7) -> dict[str, float]:
-    """Nanoseconds a score: exact AUC of many scores, and the streaming AUC that runs while learning."""
+    """Nanoseconds per score: exact AUC of many scores, and the streaming AUC that runs while learning."""
     generator = np.random.default_rng(3)
     labels = np.where(generator.random(count) < 0.1, 1, -1).astype(np.int8)
     scores = generator.normal(size=count) + (labels > 0)
@@ -152,19 +153,26 @@ def path(rounds: int) -> dict[str, dict[str, float]]:
 
 
 def starting(rounds: int) -> dict[str, float]:
-    """Seconds to import the package beyond NumPy and SciPy, and for the command to say what it can do."""
+    """Seconds to import the package beyond NumPy and SciPy, and for short runs of the command line."""
     found = {}
     for name, line in IMPORTS.items():
         code = f"import numpy, scipy, time; t = time.perf_counter(); {line}; print(time.perf_counter() - t)"
         words = [sys.executable, "-c", code]
         found[name] = min(float(subprocess.check_output(words)) for _ in range(max(rounds, 7)))
-    if cli := rarestream_command():
+    cli = rarestream_command()
+    if not cli:
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        rows, model = Path(folder) / "tiny.svm", Path(folder) / "tiny.rare"
+        rows.write_text("+1 3:0.5 17:1\n-1 4:1 9:0.5\n" * 50)
         contestants = {
             "python -c pass": command(sys.executable, "-c", "pass", cores=2),
+            IMPORT_NUMPY: command(sys.executable, "-c", "import numpy", cores=2),
             "rarestream --help": command(cli, "--help", cores=2),
+            TRAIN_TINY: command(cli, "train", "-q", rows, "-o", model, cores=2),
         }
-        best = interleaved(contestants, max(rounds, 5))
-        found |= {name: cost.wall for name, cost in best.items()}
+        best = interleaved(contestants, 5 * max(rounds, 5))
+    found |= {name: cost.wall for name, cost in best.items()}
     return found
 
 
@@ -180,7 +188,7 @@ def installed_size() -> dict[str, int]:
 
 
 def memory(megabytes: int, chosen: set[str]) -> dict[str, float]:
-    """Peak resident megabytes of `rarestream train` on a large file; its state is 8 bytes a feature."""
+    """Peak resident megabytes of `rarestream train` on a large file; its state is 8 bytes per feature."""
     cli = rarestream_command()
     if not cli:
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import racing
 from contests import LIMIT, OURS, SKLEARN
-from small import COLD, IMPORTS, PATH_SHAPES
+from small import COLD, IMPORT_NUMPY, IMPORTS, PATH_SHAPES, TRAIN_TINY
 
 Results = dict[str, Any]
 
@@ -95,6 +95,8 @@ def bars(results: Results) -> list[Bar]:
     found.append(Bar("installed size", 3, 1, sum(size.values()) / 1e6 if size else None, "MB", False))
     late = starting["rarestream --help"] - starting["python -c pass"] if "rarestream --help" in starting else None
     found.append(Bar("rarestream --help beyond python -c pass", 0.25, 0.1, late, "s", False))
+    ratio = _ratio(results, "starting", None, TRAIN_TINY, IMPORT_NUMPY)
+    found.append(Bar(f"{TRAIN_TINY} vs {IMPORT_NUMPY}", 2, 1.5, ratio, "x slower", False))
     return found
 
 
@@ -156,7 +158,7 @@ def print_small(results: Results) -> None:
                 columns[f"d = {d:,}"][name] = spent
         _print_columns(columns, None, "{:.1f}")
     if "metrics" in results:
-        print("\nAUC of 10^7 scores, one core: ns a score")
+        print("\nAUC of 10^7 scores, one core: ns per score")
         for name, spent in results["metrics"].items():
             print(f"{name:40}{spent:>19.1f}")
     if "path" in results:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
-from rarestream import __version__, learner_names, make_learner
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tables import FACTS, learner_facts, learner_table, page_of
+
+from rarestream import Learner, __version__
 from rarestream.learners import learner_classes
 
 project = "rarestream"
@@ -28,6 +35,9 @@ maximum_signature_line_length = 88
 html_theme = "pydata_sphinx_theme"
 html_title = f"rarestream {__version__}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_sidebars: dict[str, list[str]] = {"index": [], "reference": []}  # pages without neighbours
 html_theme_options: dict[str, Any] = {
     "show_toc_level": 2,
     "navbar_align": "left",
@@ -46,6 +56,8 @@ def plain(line: str) -> str:
 
 def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Convert plain-text docstrings: indented formulas and columns become literal blocks."""
+    if isinstance(thing, type) and issubclass(thing, Learner) and "Parameters" not in lines:
+        lines += settings_of(thing)
     if {"Parameters", "Attributes", "Returns", "Raises"} & set(lines):  # numpydoc form: napoleon converts it
         return
     paragraphs = [part.split("\n") for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
@@ -66,6 +78,17 @@ def as_rst(app: Any, what: str, name: str, thing: Any, options: Any, lines: list
     lines[:] = found
 
 
+def settings_of(cls: type[Learner]) -> list[str]:
+    """Return the settings of a learner as the Parameters of a docstring, from its fields."""
+    lines = ["", "Parameters", "----------"]
+    for field in dataclasses.fields(cls):
+        lines += [
+            f"{field.name} : {field.metadata['rule']}, default {field.default!r}",
+            f"    {field.metadata['help']}",
+        ]
+    return lines if dataclasses.fields(cls) else []
+
+
 def short_types(app: Any, what: str, name: str, thing: Any, options: Any, signature: str, returned: str) -> Any:
     """Show NumPy's types under the names that they have in the source."""
 
@@ -79,32 +102,28 @@ def short_types(app: Any, what: str, name: str, thing: Any, options: Any, signat
 
 
 def from_registry(app: Any, page: str, source: list[str]) -> None:
-    """Fill in the lists of learners from the registry, so that a new learner is in all of them."""
-    if page not in ("learners/index", "reference"):
-        return
-    classes = [f".. autoclass:: rarestream.{cls.__name__}" for cls in learner_classes()]
-    adapters = [f".. autoclass:: rarestream.sklearn.{cls.__name__}Classifier" for cls in learner_classes()]
-    for mark, lines in (
-        ("<!-- table of learners -->", learner_table()),
-        (".. learners", classes),
-        (".. classifiers", adapters),
-    ):
-        source[0] = source[0].replace(mark, "\n".join(lines))
-
-
-def learner_table() -> list[str]:
-    head = ["class", "names", "objective", "cost per row", "in the authors' code", "weights", "returns", "paper"]
-    rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    """Fill in what pages say of learners from the registry, so that a new learner is on all of them."""
+    if page in ("learners/index", "reference"):
+        classes = [f".. autoclass:: rarestream.{cls.__name__}" for cls in learner_classes()]
+        adapters = [f".. autoclass:: rarestream.sklearn.{cls.__name__}Classifier" for cls in learner_classes()]
+        for mark, lines in (
+            ("<!-- table of learners -->", learner_table(FACTS, lambda cls: f"{page_of(cls)}.md")),
+            (".. learners", classes),
+            (".. classifiers", adapters),
+        ):
+            source[0] = source[0].replace(mark, "\n".join(lines))
     for cls in learner_classes():
-        names = [name for name in learner_names() if type(make_learner(name)) is cls]
-        page = cls.__module__.rpartition(".")[2].replace("_", "-")
-        cells = [f"[`{cls.__name__}`]({page}.md)", ", ".join(f"`{name}`" for name in names), *cls.about]
-        rows.append("| " + " | ".join(cells) + " |")
-    return rows
+        if page == f"learners/{page_of(cls)}":
+            source[0] = source[0].replace("<!-- facts of the learner -->", "\n".join(learner_facts(cls)))
+
+
+def registry_pages(*_: Any) -> list[str]:
+    """Return the pages to build again, as the registry may have changed."""
+    return ["learners/index", "reference", *(f"learners/{page_of(cls)}" for cls in learner_classes())]
 
 
 def setup(app: Any) -> None:
     app.connect("source-read", from_registry)
-    app.connect("env-get-outdated", lambda *_: ["learners/index", "reference"])  # the registry may have changed
+    app.connect("env-get-outdated", registry_pages)
     app.connect("autodoc-process-signature", short_types)
     app.connect("autodoc-process-docstring", as_rst, priority=400)  # before napoleon takes the headings away

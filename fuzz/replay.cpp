@@ -1,4 +1,4 @@
-// For compilers without libFuzzer: replays the seeds, then random changes of them, for so many seconds.
+// For compilers without libFuzzer: runs the seeds, then random mutations of them, for a given number of seconds.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes the svmlight parser: fuzz/run.sh [SECONDS] [BUILD FOLDER]. One core. What it finds stands in the build folder.
+# Fuzzes the svmlight parser: fuzz/run.sh [SECONDS] [BUILD FOLDER]. One core. What it finds is written to the build folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-300}
@@ -20,6 +20,6 @@ if fuzzes clang++; then
     exec "$build/svmlight" -max_total_time="$seconds" -max_len=4096 -dict=fuzz/svmlight.dict -print_final_stats=1 \
         -artifact_prefix="$build/" "$build/corpus" fuzz/seeds
 fi
-echo "fuzz: no clang++ with libFuzzer here; replaying the seeds and random changes of them with g++ instead."
+echo "fuzz: no clang++ with libFuzzer here; replaying the seeds and random mutations of them with g++ instead."
 g++ "${flags[@]}" -fsanitize=address,undefined fuzz/svmlight.cpp fuzz/replay.cpp -o "$build/replay"
 exec "$build/replay" "$seconds" fuzz/seeds

@@ -70,7 +70,7 @@ void check_sound(const ParsedRows& rows, const Options& options, std::size_t siz
 }
 
 ParsedRows parsed(const char* text, std::size_t size, const Options& options, Isa isa) {
-    // In a place of its own size, so that reading past it is seen.
+    // In memory of exactly this size, so that the sanitizer sees any read past the end.
     std::unique_ptr<char[]> copy(new char[size]);
     if (size) std::memcpy(copy.get(), text, size);
     return parse(copy.get(), size, options, isa);

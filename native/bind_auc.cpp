@@ -1,8 +1,10 @@
+// Python bindings of the metrics: exact AUC, placements, and the sketch behind StreamingAuc.
 #include "arrays.hpp"
 #include "auc.hpp"
+#include "auc_sketch.hpp"
+#include "placements.hpp"
 #include "rank_sketch_arrays.hpp"
 #include "scored_rows.hpp"
-#include "streaming.hpp"
 
 #include <mutex>
 
@@ -15,7 +17,7 @@ template <class T>
 std::vector<T> required_array(const nb::dict& arrays, const std::string& name) {
     In<T> array;
     if (!arrays.contains(name.c_str()) || !nb::try_cast(arrays[name.c_str()], array, false))
-        throw std::invalid_argument("needs the array " + name + " (one-dimensional, of its own dtype)");
+        throw std::invalid_argument("array '" + name + "' is missing, or is not one-dimensional and of the right dtype");
     return std::vector<T>(array.data(), array.data() + array.size());
 }
 
@@ -29,7 +31,7 @@ nb::object narrowed_labels(In<Label> labels) {
     return nb::cast(owned(std::move(out), labels.size()));
 }
 
-void same_lengths(std::size_t labels, std::size_t scores, std::size_t importances) {
+void check_lengths(std::size_t labels, std::size_t scores, std::size_t importances) {
     if (labels != scores || importances != scores)
         throw std::invalid_argument("labels, scores and importances must have the same length");
     if (scores >> 32) throw std::invalid_argument("more than 2^32 rows at once; add them to a StreamingAuc in blocks");
@@ -47,82 +49,82 @@ struct ScoredRows {
 
     ScoredRows(const Labels& y, const In<Score>& s, const Importances& h)
         : labels(y.data()), scores(s.data()), importances(h ? h->data() : nullptr), n(s.size()) {
-        same_lengths(y.size(), n, h ? h->size() : n);
+        check_lengths(y.size(), n, h ? h->size() : n);
     }
 };
 
 // (fault, row, positive rows, negative rows); rows of importance 0 do not count.
 template <class Score>
 nb::tuple survey_labels(Labels labels, In<Score> scores, Importances importances) {
-    const ScoredRows<Score> given(labels, scores, importances);
-    ScoredCheck found;
+    const ScoredRows<Score> rows(labels, scores, importances);
+    ScoredCheck check;
     std::size_t count[2] = {0, 0};
     {
         nb::gil_scoped_release released;
-        found = check_scored(given.labels, given.scores, given.importances, given.n);
-        for (std::size_t i = 0; i < given.n; ++i)
-            if (!given.importances || given.importances[i] > 0) ++count[given.labels[i] > 0];
+        check = check_scored(rows.labels, rows.scores, rows.importances, rows.n);
+        for (std::size_t i = 0; i < rows.n; ++i)
+            if (!rows.importances || rows.importances[i] > 0) ++count[rows.labels[i] > 0];
     }
-    return nb::make_tuple(found.fault, found.row, count[1], count[0]);
+    return nb::make_tuple(check.fault, check.row, count[1], count[0]);
 }
 
 // (fault, row, positive rows, negative rows, auc).
 template <class Score>
 nb::tuple exact_auc(Labels labels, In<Score> scores, Importances importances) {
-    const ScoredRows<Score> given(labels, scores, importances);
-    ScoredCheck found;
+    const ScoredRows<Score> rows(labels, scores, importances);
+    ScoredCheck check;
     PairCount pairs;
     double auc = 0;
     {
         nb::gil_scoped_release released;
-        found = check_scored(given.labels, given.scores, given.importances, given.n);
-        if (found.fault == ScoredFault::none && !given.importances) {
-            pairs = count_pairs(given.labels, given.scores, given.n);
+        check = check_scored(rows.labels, rows.scores, rows.importances, rows.n);
+        if (check.fault == ScoredFault::none && !rows.importances) {
+            pairs = count_pairs(rows.labels, rows.scores, rows.n);
             auc = pairs.auc();
-        } else if (found.fault == ScoredFault::none) {
-            const ClassPoints points(given.labels, given.scores, given.importances, given.n);
+        } else if (check.fault == ScoredFault::none) {
+            const ClassPoints points(rows.labels, rows.scores, rows.importances, rows.n);
             pairs.n_pos = points.pos.size();
             pairs.n_neg = points.neg.size();
             auc = placement_stats(points.pos, points.neg).auc;
         }
     }
-    return nb::make_tuple(found.fault, found.row, pairs.n_pos, pairs.n_neg, auc);
+    return nb::make_tuple(check.fault, check.row, pairs.n_pos, pairs.n_neg, auc);
 }
 
-// (auc, spread of the positives' and of the negatives' placements) of rows that have been surveyed.
+// (auc, variance of the positives' and of the negatives' placements) of rows that survey_labels has checked.
 template <class Score>
 nb::tuple exact_placed(Labels labels, In<Score> scores, Importances importances) {
-    const ScoredRows<Score> given(labels, scores, importances);
-    PlacementStats placed;
+    const ScoredRows<Score> rows(labels, scores, importances);
+    PlacementStats stats;
     {
         nb::gil_scoped_release released;
-        const ClassPoints points(given.labels, given.scores, given.importances, given.n);
-        placed = placement_stats(points.pos, points.neg);
-        if (!given.importances) placed.auc = count_pairs(given.labels, given.scores, given.n).auc();
+        const ClassPoints points(rows.labels, rows.scores, rows.importances, rows.n);
+        stats = placement_stats(points.pos, points.neg);
+        if (!rows.importances) stats.auc = count_pairs(rows.labels, rows.scores, rows.n).auc();
     }
-    return nb::make_tuple(placed.auc, placed.spread_pos, placed.spread_neg);
+    return nb::make_tuple(stats.auc, stats.spread_pos, stats.spread_neg);
 }
 
-// Every row's placement, of rows that have been surveyed.
+// Every row's placement, of rows that survey_labels has checked.
 template <class Score>
 nb::object row_placements(Labels labels, In<Score> scores, Importances importances) {
-    const ScoredRows<Score> given(labels, scores, importances);
-    std::unique_ptr<double[]> out(new double[given.n]);
+    const ScoredRows<Score> rows(labels, scores, importances);
+    std::unique_ptr<double[]> out(new double[rows.n]);
     {
         nb::gil_scoped_release released;
-        placements(given.labels, given.scores, given.importances, given.n, out.get());
+        placements(rows.labels, rows.scores, rows.importances, rows.n, out.get());
     }
-    return nb::cast(owned(std::move(out), given.n));
+    return nb::cast(owned(std::move(out), rows.n));
 }
 
 // The importance of positives and of negatives at every distinct score, from the highest down.
 template <class Score>
 nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances) {
-    const ScoredRows<Score> given(labels, scores, importances);
+    const ScoredRows<Score> rows(labels, scores, importances);
     std::vector<double> pos, neg;
     {
         nb::gil_scoped_release released;
-        const ClassPoints points(given.labels, given.scores, given.importances, given.n, true);
+        const ClassPoints points(rows.labels, rows.scores, rows.importances, rows.n, true);
         sweep(points.pos, points.neg, [&](double p, double q, double, double) {
             pos.push_back(p);
             neg.push_back(q);
@@ -136,43 +138,43 @@ nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances)
 // The sketch and the lock that lets several threads add to it.
 class StreamingSketch {
 public:
-    // (fault, row); nothing was added unless the fault is 0.
+    // (fault, row); nothing was added unless the fault is none.
     nb::tuple add(Labels labels, In<double> scores, Importances importances) {
-        const ScoredRows<double> given(labels, scores, importances);
-        ScoredCheck found;
+        const ScoredRows<double> rows(labels, scores, importances);
+        ScoredCheck check;
         {
             nb::gil_scoped_release released;
-            // Sums of squares of what is larger would overflow some day, and those of what is smaller vanish.
-            found = check_scored(given.labels, given.scores, given.importances, given.n, 1e-100, 1e100);
-            if (found.fault == ScoredFault::none) {
+            // Sums of squares of larger importances could overflow, and those of smaller ones underflow.
+            check = check_scored(rows.labels, rows.scores, rows.importances, rows.n, 1e-100, 1e100);
+            if (check.fault == ScoredFault::none) {
                 const std::lock_guard<std::mutex> held(lock_);
-                sketch_.add(given.labels, given.scores, given.importances, given.n);
+                sketch_.add(rows.labels, rows.scores, rows.importances, rows.n);
             }
         }
-        return nb::make_tuple(found.fault, found.row);
+        return nb::make_tuple(check.fault, check.row);
     }
 
     void merge(const StreamingSketch& other) {
         nb::gil_scoped_release released;
-        const AucSketch copy = other.copy();  // also what makes merging with itself safe
+        const AucSketch copy = other.copy();  // a copy, so that merging with itself is safe
         const std::lock_guard<std::mutex> held(lock_);
         sketch_.merge(copy);
     }
 
-    // auc, spread of the positives' and of the negatives' placements, bound.
+    // (auc, variance of the positives' and of the negatives' placements, bound).
     nb::tuple placed() const {
-        PlacementStats placed;
+        PlacementStats stats;
         double bound;
         {
             nb::gil_scoped_release released;
             const AucSketch now = copy();
-            placed = now.placed();
+            stats = now.stats();
             bound = now.bound();
         }
-        return nb::make_tuple(placed.auc, placed.spread_pos, placed.spread_neg, bound);
+        return nb::make_tuple(stats.auc, stats.spread_pos, stats.spread_neg, bound);
     }
 
-    // Per class: rows, importance, its squares.
+    // (rows, sum of importances, sum of their squares) of one class.
     nb::tuple totals(bool positive) const {
         const std::lock_guard<std::mutex> held(lock_);
         const RankSketch& ranks = positive ? sketch_.pos : sketch_.neg;
@@ -183,13 +185,13 @@ public:
         const AucSketch now = copy();
         nb::dict out;
         for (const bool positive : {true, false}) {
-            const SketchArrays frozen = (positive ? now.pos : now.neg).to_arrays();
+            const SketchArrays saved = (positive ? now.pos : now.neg).to_arrays();
             const std::string prefix = positive ? "pos_" : "neg_";
-            out[(prefix + "scores").c_str()] = copied(frozen.scores);
-            out[(prefix + "weights").c_str()] = copied(frozen.weights);
-            out[(prefix + "runs").c_str()] = copied(frozen.runs);
-            out[(prefix + "counts").c_str()] = copied(frozen.counts);
-            out[(prefix + "sums").c_str()] = copied(frozen.sums);
+            out[(prefix + "scores").c_str()] = copied(saved.scores);
+            out[(prefix + "weights").c_str()] = copied(saved.weights);
+            out[(prefix + "runs").c_str()] = copied(saved.runs);
+            out[(prefix + "counts").c_str()] = copied(saved.counts);
+            out[(prefix + "sums").c_str()] = copied(saved.sums);
         }
         return out;
     }
@@ -198,13 +200,13 @@ public:
         AucSketch next;
         for (const bool positive : {true, false}) {
             const std::string prefix = positive ? "pos_" : "neg_";
-            SketchArrays frozen;
-            frozen.scores = required_array<double>(arrays, prefix + "scores");
-            frozen.weights = required_array<double>(arrays, prefix + "weights");
-            frozen.runs = required_array<std::int64_t>(arrays, prefix + "runs");
-            frozen.counts = required_array<std::int64_t>(arrays, prefix + "counts");
-            frozen.sums = required_array<double>(arrays, prefix + "sums");
-            (positive ? next.pos : next.neg) = RankSketch::from_arrays(frozen);
+            SketchArrays saved;
+            saved.scores = required_array<double>(arrays, prefix + "scores");
+            saved.weights = required_array<double>(arrays, prefix + "weights");
+            saved.runs = required_array<std::int64_t>(arrays, prefix + "runs");
+            saved.counts = required_array<std::int64_t>(arrays, prefix + "counts");
+            saved.sums = required_array<double>(arrays, prefix + "sums");
+            (positive ? next.pos : next.neg) = RankSketch::from_arrays(saved);
         }
         const std::lock_guard<std::mutex> held(lock_);
         sketch_ = std::move(next);

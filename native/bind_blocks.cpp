@@ -1,3 +1,4 @@
+// Python bindings of blocks: rows from outside checked, sorted and copied.
 #include "arrays.hpp"
 #include "kernel_arguments.hpp"
 #include "csr.hpp"
@@ -22,11 +23,11 @@ CopyResult copy_rows(const std::int64_t* indptr, std::int64_t rows, const Index*
 
 namespace {
 
-// A contiguous array of any type. Its type is examined here, as choosing one of several overloads would cost as much as a
-// row.
+// A contiguous array of any type. Its type is examined here, because choosing between overloads would cost as much as
+// learning a row.
 using Untyped = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// CSR rows as they are given: int32 or int64 pointers and indices, float32 or float64 values.
+// CSR rows from outside: int32 or int64 pointers and indices, float32 or float64 values.
 class InputRows {
     const Untyped pointers_, indices_, values_;
 
@@ -37,12 +38,12 @@ public:
         : pointers_(pointers), indices_(indices), values_(values), rows(static_cast<std::int64_t>(pointers.size()) - 1),
           nonzeros(static_cast<std::int64_t>(indices.size())) {
         if (pointers.size() < 1 || indices.size() != values.size())
-            throw std::invalid_argument("rows: indptr, indices and values do not belong together");
-        for (const Untyped& whole : {pointers, indices})
-            if (whole.dtype() != nb::dtype<std::int64_t>() && whole.dtype() != nb::dtype<std::int32_t>())
-                throw std::invalid_argument("rows: indptr and indices are int32 or int64");
+            throw std::invalid_argument("rows: the sizes of indptr, indices and values do not match");
+        for (const Untyped& array : {pointers, indices})
+            if (array.dtype() != nb::dtype<std::int64_t>() && array.dtype() != nb::dtype<std::int32_t>())
+                throw std::invalid_argument("rows: indptr and indices must be int32 or int64");
         if (values.dtype() != nb::dtype<double>() && values.dtype() != nb::dtype<float>())
-            throw std::invalid_argument("rows: values are float32 or float64");
+            throw std::invalid_argument("rows: values must be float32 or float64");
     }
 
     // Copies and checks the rows; an array without a destination is checked where it is. An int32 indptr needs a
@@ -50,7 +51,7 @@ public:
     CsrCheck copy(std::int64_t* to_indptr, std::int32_t* to_indices, float* to_values, CopyResult& found) const {
         const std::int64_t* indptr = to_indptr;
         if (pointers_.dtype() == nb::dtype<std::int32_t>()) {
-            if (!to_indptr) throw std::invalid_argument("rows: indptr that is not copied is int64");
+            if (!to_indptr) throw std::invalid_argument("rows: indptr must be int64 where it is not copied");
             std::copy_n(static_cast<const std::int32_t*>(pointers_.data()), rows + 1, to_indptr);
         } else if (to_indptr) {
             std::copy_n(static_cast<const std::int64_t*>(pointers_.data()), rows + 1, to_indptr);
@@ -109,11 +110,11 @@ enum class CopyMode : int { nothing = 0, indices = 1, all = 2 };
 // (fault, row, position, width, indptr, indices, values): rows checked, sorted, duplicates summed, in arrays that nobody
 // can write to. Of rows that are in order already only what `mode` says is copied; the others are None.
 nb::tuple own_rows(Untyped pointers, Untyped indices, Untyped values, CopyMode mode) {
-    const InputRows given(pointers, indices, values);
+    const InputRows input(pointers, indices, values);
     PooledArray<std::int64_t> to_indptr;
     PooledArray<std::int32_t> to_indices;
     PooledArray<float> to_values;
-    std::int64_t kept = given.nonzeros;
+    std::int64_t kept = input.nonzeros;
     CopyResult found{};
     CsrCheck check;
     {
@@ -124,11 +125,11 @@ nb::tuple own_rows(Untyped pointers, Untyped indices, Untyped values, CopyMode m
                 to_indices = pooled<std::int32_t>(indices.size());
             }
             if (copy == CopyMode::all) to_values = pooled<float>(indices.size());
-            check = given.copy(to_indptr.get(), to_indices.get(), to_values.get(), found);
+            check = input.copy(to_indptr.get(), to_indices.get(), to_values.get(), found);
             if (copy == CopyMode::all || check.fault != CsrFault::none || found.ascending) break;
         }
         if (check.fault == CsrFault::none && !found.ascending)
-            kept = canonicalise(to_indptr.get(), given.rows, to_indices.get(), to_values.get(), check);
+            kept = canonicalise(to_indptr.get(), input.rows, to_indices.get(), to_values.get(), check);
     }
     const auto array = [&](auto&& data, std::size_t size) {
         return data && check.fault == CsrFault::none ? nb::cast(read_only(std::move(data), size)) : nb::object(nb::none());
@@ -138,18 +139,18 @@ nb::tuple own_rows(Untyped pointers, Untyped indices, Untyped values, CopyMode m
                           array(to_indices, size), array(to_values, size));
 }
 
-// The same into arrays of the caller's, of the one type of each: making arrays here costs as much as learning a short row.
+// The same, written to arrays of the caller: making arrays here costs as much as learning a short row.
 // (fault, row, position, width, entries left)
 nb::tuple own_rows_in(Untyped pointers, Untyped indices, Untyped values, InOut<std::int64_t> to_indptr,
                       InOut<std::int32_t> to_indices, InOut<float> to_values) {
-    const InputRows given(pointers, indices, values);
+    const InputRows input(pointers, indices, values);
     if (to_indptr.size() != pointers.size() || to_indices.size() != indices.size() || to_values.size() != indices.size())
-        throw std::invalid_argument("own_rows_in: the arrays do not belong together");
-    std::int64_t kept = given.nonzeros;
+        throw std::invalid_argument("own_rows_in: the sizes of the arrays do not match");
+    std::int64_t kept = input.nonzeros;
     CopyResult found{};
-    CsrCheck check = given.copy(to_indptr.data(), to_indices.data(), to_values.data(), found);
+    CsrCheck check = input.copy(to_indptr.data(), to_indices.data(), to_values.data(), found);
     if (check.fault == CsrFault::none && !found.ascending)
-        kept = canonicalise(to_indptr.data(), given.rows, to_indices.data(), to_values.data(), check);
+        kept = canonicalise(to_indptr.data(), input.rows, to_indices.data(), to_values.data(), check);
     return nb::make_tuple(check.fault, check.row, check.position, found.width, kept);
 }
 

@@ -1,3 +1,4 @@
+// Python bindings of lanes: many settings learned in one pass.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "arrays.hpp"
 #include "kernel_arguments.hpp"
 #include "lanes/types.hpp"
+#include "platform.hpp"
 
 namespace rarestream {
 
@@ -27,27 +29,19 @@ LaneKernels lane_kernels();
 
 namespace {
 
-// Registers of 64 bytes are half as many steps. What the kernel uses of them came with these three, in one generation.
-bool avx512_available() {
+// The kernels of an instruction set, by default ("") the fastest of this machine.
+LaneKernels kernels_of(const std::string& isa) {
 #ifdef RARESTREAM_HAS_AVX2
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#else
-    return false;
-#endif
-}
-
-LaneKernels kernels_of(const std::string& wanted) {
-#ifdef RARESTREAM_HAS_AVX2
-    if ((wanted.empty() && use_avx2 && avx512_available()) || (wanted == "avx512" && avx512_available()))
+    if ((isa.empty() && use_avx2 && cpu_has_avx512()) || (isa == "avx512" && cpu_has_avx512()))
         return avx512::lane_kernels();
-    if ((wanted.empty() && use_avx2) || (wanted == "avx2" && avx2_available())) return avx2::lane_kernels();
+    if ((isa.empty() && use_avx2) || (isa == "avx2" && avx2_available())) return avx2::lane_kernels();
 #endif
-    if (!wanted.empty() && wanted != "portable")
-        throw std::invalid_argument("this machine has no instruction set called '" + wanted + "'");
+    if (!isa.empty() && isa != "portable")
+        throw std::invalid_argument("this machine has no instruction set called '" + isa + "'");
     return portable::lane_kernels();
 }
 
-// The settings of one lane, as learners/lanes.py gives them.
+// The settings of one lane, as `Learner.lane()` returns them.
 struct LaneSetting {
     Loss loss;
     bool proximal;
@@ -56,40 +50,40 @@ struct LaneSetting {
 };
 
 class LaneKernel {
-    LaneSettings set_{};
+    LaneSettings settings_{};
 
 public:
     explicit LaneKernel(const std::vector<LaneSetting>& settings) {
         if (settings.empty() || settings.size() > MAX_LANES)
             throw std::invalid_argument("a kernel has 1 to " + std::to_string(MAX_LANES) + " lanes");
-        set_.lanes = static_cast<int>((settings.size() + LANE_GROUP - 1) / LANE_GROUP * LANE_GROUP);
-        for (int l = 0; l < set_.lanes; ++l) {
+        settings_.lanes = static_cast<int>((settings.size() + LANE_GROUP - 1) / LANE_GROUP * LANE_GROUP);
+        for (int l = 0; l < settings_.lanes; ++l) {
             const LaneSetting& one =
                 settings[static_cast<std::size_t>(l) < settings.size() ? static_cast<std::size_t>(l) : 0];
             const bool logistic = one.loss == Loss::logistic;
             const double r = one.r;
-            set_.minus_gamma[l] = static_cast<float>(-one.gamma);
-            set_.lam[l] = static_cast<float>(one.lam);
-            set_.beta[l] = static_cast<float>(one.beta + one.gamma * one.l2);
-            set_.proximal[l] = one.proximal;
-            set_.hinge[l] = one.loss == Loss::pairwise_hinge;
-            set_.logistic[l] = logistic;
-            set_.intercept_rate[l] = logistic && one.intercept ? one.gamma : 0;
-            set_.intercept_beta[l] = one.beta;
-            set_.power[l] = r;
-            set_.power_code[l] = r == 0     ? POWER_0
-                                 : r == 1   ? POWER_1
-                                 : r == 2   ? POWER_2
-                                 : r == 0.5 ? POWER_HALF
-                                            : POWER_OTHER;
-            set_.any_l1 |= one.lam > 0;
-            set_.any_proximal |= one.proximal;
-            set_.group_has_logistic[l / LANE_GROUP] |= logistic;
-            set_.any_other_power |= set_.power_code[l] == POWER_OTHER;
+            settings_.minus_gamma[l] = static_cast<float>(-one.gamma);
+            settings_.lam[l] = static_cast<float>(one.lam);
+            settings_.beta[l] = static_cast<float>(one.beta + one.gamma * one.l2);
+            settings_.proximal[l] = one.proximal;
+            settings_.hinge[l] = one.loss == Loss::pairwise_hinge;
+            settings_.logistic[l] = logistic;
+            settings_.intercept_rate[l] = logistic && one.intercept ? one.gamma : 0;
+            settings_.intercept_beta[l] = one.beta;
+            settings_.power[l] = r;
+            settings_.power_code[l] = r == 0     ? POWER_0
+                                      : r == 1   ? POWER_1
+                                      : r == 2   ? POWER_2
+                                      : r == 0.5 ? POWER_HALF
+                                                 : POWER_OTHER;
+            settings_.any_l1 |= one.lam > 0;
+            settings_.any_proximal |= one.proximal;
+            settings_.group_has_logistic[l / LANE_GROUP] |= logistic;
+            settings_.any_other_power |= settings_.power_code[l] == POWER_OTHER;
         }
     }
 
-    int lanes() const { return set_.lanes; }
+    int lanes() const { return settings_.lanes; }
 
     std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
                        nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalLargest largest,
@@ -98,15 +92,11 @@ public:
                        const std::string& isa) const {
         BorrowedRows borrowed(block, table.shape(0));
         RowsView& rows = borrowed.rows;
-        const auto labels = block.labels();
-        const auto importances = block.importances();
-        const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(set_.lanes);
-        if (labels.size() != n || (importances && importances->size() != n) || scores.shape(0) != n ||
-            scores.shape(1) != lanes || table.shape(1) != 2 * lanes || counts.size() != 2 || means.shape(0) != 4 ||
-            means.shape(1) != lanes)
-            throw std::invalid_argument("lanes: arrays do not belong together");
-        rows.labels = labels.data();
-        rows.importances = importances ? importances->data() : nullptr;
+        borrowed.borrow_labels(block);
+        const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(settings_.lanes);
+        if (scores.shape(0) != n || scores.shape(1) != lanes || table.shape(1) != 2 * lanes || counts.size() != 2 ||
+            means.shape(0) != 4 || means.shape(1) != lanes)
+            throw std::invalid_argument("lanes: the shapes of the arrays do not match");
         check_scale(scale, largest, table.shape(0));
         const LaneState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
                               counts.data(), means.data()};
@@ -115,8 +105,8 @@ public:
         borrowed.copy_unless_sealed();
         RowScratchBuffer<float> memory;
         const RowScratch<float> scratch = memory.scratch(rows);
-        std::vector<float> scaled_weights(set_.any_proximal ? memory.longest * lanes : 0);
-        return kernel(set_, state, rows, scale, scores.data(), scratch, scaled_weights.data());
+        std::vector<float> scaled_weights(settings_.any_proximal ? memory.longest * lanes : 0);
+        return kernel(settings_, state, rows, scale, scores.data(), scratch, scaled_weights.data());
     }
 
     std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, OptionalLargest largest,
@@ -124,8 +114,8 @@ public:
         BorrowedRows borrowed(block, table.shape(0));
         RowsView& rows = borrowed.rows;
         if (scores.size() != static_cast<std::size_t>(rows.size) ||
-            table.shape(1) != 2 * static_cast<std::size_t>(set_.lanes) || lane < 0 || lane >= set_.lanes)
-            throw std::invalid_argument("lanes: arrays do not belong together");
+            table.shape(1) != 2 * static_cast<std::size_t>(settings_.lanes) || lane < 0 || lane >= settings_.lanes)
+            throw std::invalid_argument("lanes: the shapes of the arrays do not match, or there is no such lane");
         check_scale(scale, largest, table.shape(0));
         const LaneState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
                               nullptr, nullptr};
@@ -133,7 +123,7 @@ public:
         nb::gil_scoped_release released;
         borrowed.copy_unless_sealed();
         RowScratchBuffer<float> memory;
-        kernel(set_, state, lane, rows, scale, scores.data(), memory.scratch(rows));
+        kernel(settings_, state, lane, rows, scale, scores.data(), memory.scratch(rows));
         return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
     }
 };

@@ -1,3 +1,4 @@
+// Python bindings of learners: learning, scoring and reading weights, and what pruning and model files need of them.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +17,7 @@
 #include "gate.hpp"
 #include "kernels.hpp"
 #include "magnitude_histogram.hpp"
-#include "rank.hpp"
+#include "weight_order.hpp"
 
 namespace rarestream {
 
@@ -62,23 +63,23 @@ using AnyArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 // The state of a model, borrowed for one call.
 template <class Real>
 class StateArgument {
-    std::vector<ExtraArray> more_;
+    std::vector<ExtraArray> extra_;
 
 public:
     State<Real> state{};
 
     StateArgument(const TableArray<Real>& table, const InOut<double>& tally, const OptionalLargest& largest,
-                  const std::vector<AnyArray>& more, std::int64_t first = 0) {
-        for (const AnyArray& array : more) {
-            ExtraArray lent{array.data(), {1, 1, 1}};
+                  const std::vector<AnyArray>& extra, std::int64_t first = 0) {
+        for (const AnyArray& array : extra) {
+            ExtraArray borrowed{array.data(), {1, 1, 1}};
             if (array.ndim() > 3) throw std::invalid_argument("state: an array has more than three axes");
             for (std::size_t axis = 0; axis < array.ndim(); ++axis)
-                lent.shape[axis] = static_cast<std::int64_t>(array.shape(axis));
-            more_.push_back(lent);
+                borrowed.shape[axis] = static_cast<std::int64_t>(array.shape(axis));
+            extra_.push_back(borrowed);
         }
         const std::int64_t size = static_cast<std::int64_t>(table.shape(0));
         const std::int64_t columns = static_cast<std::int64_t>(table.shape(1));
-        // NumPy may say anything of the stride along an axis of one.
+        // NumPy may give any stride for an axis of length 1.
         state = {table.data(),
                  size,
                  columns,
@@ -88,8 +89,8 @@ public:
                  largest ? largest->data() : nullptr,
                  tally.data(),
                  static_cast<std::int64_t>(tally.size()),
-                 more_.data(),
-                 static_cast<std::int64_t>(more_.size())};
+                 extra_.data(),
+                 static_cast<std::int64_t>(extra_.size())};
     }
 };
 
@@ -106,8 +107,25 @@ class Kernel {
             found = &all.in_float32;
         else
             found = &all.in_float64;
-        if (!found->fits(settings_.data(), state)) throw std::invalid_argument("state: not one of this learner's");
+        if (!found->fits(settings_.data(), state))
+            throw std::invalid_argument("state: its columns, scalars or arrays are not those of this learner");
         return *found;
+    }
+
+    // Calls f(kernels, state, scratch) on rows that are safe to read, without the GIL.
+    template <class Real, class Function>
+    std::int64_t run(const TableArray<Real>& table, const InOut<double>& tally, const OptionalLargest& largest,
+                     const std::vector<AnyArray>& extra, BorrowedRows& borrowed, Scale scale, const InOut<double>& scores,
+                     Function&& f) const {
+        if (scores.size() != static_cast<std::size_t>(borrowed.rows.size))
+            throw std::invalid_argument("scores must have one entry per row");
+        check_scale(scale, largest, table.shape(0));
+        const StateArgument<Real> argument(table, tally, largest, extra);
+        const Kernels<Real>& kernel = kernels(argument.state);
+        nb::gil_scoped_release released;
+        borrowed.copy_unless_sealed();
+        RowScratchBuffer<Real> memory;
+        return f(kernel, argument.state, memory.scratch(borrowed.rows));
     }
 
 public:
@@ -117,57 +135,44 @@ public:
         avx2_ = avx2::find_kernels(name.c_str());
 #endif
         if (portable_.settings != static_cast<std::int64_t>(settings_.size()))
-            throw std::invalid_argument(name + ": no such kernel, or not that many settings");
+            throw std::invalid_argument(name + ": no such kernel, or the wrong number of settings");
     }
 
+    // Returns the number of rows learned.
     template <class Real>
-    std::int64_t learn(TableArray<Real> table, InOut<double> tally, OptionalLargest largest, std::vector<AnyArray> more,
+    std::int64_t learn(TableArray<Real> table, InOut<double> tally, OptionalLargest largest, std::vector<AnyArray> extra,
                        const BlockArgument& block, Scale scale, InOut<double> scores) const {
         BorrowedRows borrowed(block, table.shape(0));
-        RowsView& rows = borrowed.rows;
-        const auto labels = block.labels();
-        const auto importances = block.importances();
-        const std::size_t n = static_cast<std::size_t>(rows.size);
-        if (labels.size() != n || scores.size() != n || (importances && importances->size() != n))
-            throw std::invalid_argument("learn: labels, importances and scores go one to a row");
-        rows.labels = labels.data();
-        rows.importances = importances ? importances->data() : nullptr;
-        check_scale(scale, largest, table.shape(0));
-        const StateArgument<Real> lent(table, tally, largest, more);
-        const auto& kernel = kernels(lent.state);
-        nb::gil_scoped_release released;
-        borrowed.copy_unless_sealed();
-        RowScratchBuffer<Real> memory;
-        return kernel.learn(settings_.data(), lent.state, rows, scale, scores.data(), memory.scratch(rows));
+        borrowed.borrow_labels(block);
+        return run(table, tally, largest, extra, borrowed, scale, scores,
+                   [&](const Kernels<Real>& kernel, const State<Real>& state, const RowScratch<Real>& scratch) {
+                       return kernel.learn(settings_.data(), state, borrowed.rows, scale, scores.data(), scratch);
+                   });
     }
 
     // Returns the first row that has no score, -1 if all have.
     template <class Real>
-    std::int64_t score(TableArray<Real> table, InOut<double> tally, OptionalLargest largest, std::vector<AnyArray> more,
+    std::int64_t score(TableArray<Real> table, InOut<double> tally, OptionalLargest largest, std::vector<AnyArray> extra,
                        const BlockArgument& block, Scale scale, InOut<double> scores) const {
         BorrowedRows borrowed(block, table.shape(0));
-        RowsView& rows = borrowed.rows;
-        if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
-        check_scale(scale, largest, table.shape(0));
-        const StateArgument<Real> lent(table, tally, largest, more);
-        const auto& kernel = kernels(lent.state);
-        nb::gil_scoped_release released;
-        borrowed.copy_unless_sealed();
-        RowScratchBuffer<Real> memory;
-        kernel.score(settings_.data(), lent.state, rows, scale, scores.data(), memory.scratch(rows));
-        return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
+        return run(table, tally, largest, extra, borrowed, scale, scores,
+                   [&](const Kernels<Real>& kernel, const State<Real>& state, const RowScratch<Real>& scratch) {
+                       kernel.score(settings_.data(), state, borrowed.rows, scale, scores.data(), scratch);
+                       return first_without_score(scores.data(), borrowed.rows.size,
+                                                  static_cast<std::int64_t>(scores.size()));
+                   });
     }
 
-    // Of the coordinates first, first + 1, ... whose part of the table this is.
+    // The weights of the coordinates first, first + 1, ... whose part of the table this is.
     template <class Real>
     nb::ndarray<nb::numpy, Real, nb::ndim<1>> weights(TableArray<Real> table, InOut<double> tally,
-                                                      std::vector<AnyArray> more, std::int64_t first) const {
-        const StateArgument<Real> lent(table, tally, std::nullopt, more, first);
-        const auto& kernel = kernels(lent.state);
+                                                      std::vector<AnyArray> extra, std::int64_t first) const {
+        const StateArgument<Real> argument(table, tally, std::nullopt, extra, first);
+        const auto& kernel = kernels(argument.state);
         std::unique_ptr<Real[]> out(new Real[table.shape(0) + 1]);
         {
             nb::gil_scoped_release released;
-            kernel.weights(settings_.data(), lent.state, out.get());
+            kernel.weights(settings_.data(), argument.state, out.get());
         }
         return owned(std::move(out), table.shape(0));
     }
@@ -190,27 +195,29 @@ template <class Real>
 nb::tuple touched(TableArray<Real> table) {
     const std::int64_t slots = static_cast<std::int64_t>(table.shape(0));
     const std::int64_t columns = static_cast<std::int64_t>(table.shape(1));
-    const std::int64_t step = slots > 1 ? table.stride(0) : columns, apart = columns > 1 ? table.stride(1) : 1;
+    const std::int64_t row_stride = slots > 1 ? table.stride(0) : columns;
+    const std::int64_t column_stride = columns > 1 ? table.stride(1) : 1;
     const Real* all = table.data();
     std::vector<std::int32_t> index;
     std::unique_ptr<Real[]> kept;
     {
         nb::gil_scoped_release released;
-        constexpr std::int64_t run = 4096;  // of coordinates, gathered without a branch: touched ones lie scattered
-        std::int32_t some[run];
-        for (std::int64_t start = 0; start < slots; start += run) {
+        constexpr std::int64_t CHUNK = 4096;  // coordinates, collected without a branch: it would be mispredicted
+        std::int32_t chunk[CHUNK];
+        for (std::int64_t start = 0; start < slots; start += CHUNK) {
             std::size_t count = 0;
-            for (std::int64_t j = start; j < std::min(slots, start + run); ++j) {
+            for (std::int64_t j = start; j < std::min(slots, start + CHUNK); ++j) {
                 bool any = false;
-                for (std::int64_t c = 0; c < columns; ++c) any |= bits(all[j * step + c * apart]) != 0;
-                some[count] = static_cast<std::int32_t>(j);
+                for (std::int64_t c = 0; c < columns; ++c) any |= bits(all[j * row_stride + c * column_stride]) != 0;
+                chunk[count] = static_cast<std::int32_t>(j);
                 count += any;
             }
-            index.insert(index.end(), some, some + count);
+            index.insert(index.end(), chunk, chunk + count);
         }
         kept.reset(new Real[index.size() * columns + 1]);
         for (std::size_t i = 0; i < index.size(); ++i)  // column by column: each becomes an array of the file
-            for (std::int64_t c = 0; c < columns; ++c) kept[c * index.size() + i] = all[index[i] * step + c * apart];
+            for (std::int64_t c = 0; c < columns; ++c)
+                kept[c * index.size() + i] = all[index[i] * row_stride + c * column_stride];
     }
     const std::size_t size = index.size() * columns;
     return nb::make_tuple(copied(index), owned(std::move(kept), size));
@@ -245,14 +252,15 @@ std::int64_t score_weights(In<Real> weights, OptionalLargest largest, const Bloc
                            InOut<double> scores) {
     BorrowedRows borrowed(block, weights.size());
     RowsView& rows = borrowed.rows;
-    if (scores.size() != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("score: one to a row");
+    if (scores.size() != static_cast<std::size_t>(rows.size))
+        throw std::invalid_argument("scores must have one entry per row");
     check_scale(scale, largest, weights.size());
-    const float* most = largest ? largest->data() : nullptr;
+    const float* largest_data = largest ? largest->data() : nullptr;
     const std::int64_t size = static_cast<std::int64_t>(weights.size());
     nb::gil_scoped_release released;
     borrowed.copy_unless_sealed();
     RowScratchBuffer<Real> memory;
-    scorers<Real>().score(weights.data(), size, most, rows, scale, scores.data(), memory.scratch(rows));
+    scorers<Real>().score(weights.data(), size, largest_data, rows, scale, scores.data(), memory.scratch(rows));
     return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
 }
 
@@ -266,23 +274,25 @@ nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> ranked_weights(In<Real> weight
     return copied(order);
 }
 
-// scores: a row to each size.
-// Returns the first row that has no scores, -1 if all have.
+// `scores` has one row per model size and one column per row of the block. Returns the first row that has no scores, -1 if
+// all have.
 template <class Real>
 std::int64_t path_scores(In<Real> weights, In<std::uint16_t> classes, OptionalLargest largest, const BlockArgument& block,
                          Scale scale, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores) {
     BorrowedRows borrowed(block, weights.size());
     RowsView& rows = borrowed.rows;
-    if (scores.shape(1) != static_cast<std::size_t>(rows.size)) throw std::invalid_argument("path: one to a row");
-    if (classes.size() != weights.size()) throw std::invalid_argument("path: a class to each weight");
+    if (scores.shape(1) != static_cast<std::size_t>(rows.size))
+        throw std::invalid_argument("scores must have one column per row");
+    if (classes.size() != weights.size()) throw std::invalid_argument("classes must have one entry per weight");
     check_scale(scale, largest, weights.size());
-    const float* most = largest ? largest->data() : nullptr;
+    const float* largest_data = largest ? largest->data() : nullptr;
     const std::int64_t d = static_cast<std::int64_t>(weights.size()), sizes = static_cast<std::int64_t>(scores.shape(0));
     nb::gil_scoped_release released;
     borrowed.copy_unless_sealed();
     if (rows.size < static_cast<std::int64_t>(scores.shape(1))) return rows.size;
     RowScratchBuffer<Real> memory;
-    scorers<Real>().path(weights.data(), classes.data(), d, sizes, most, rows, scale, scores.data(), memory.scratch(rows));
+    scorers<Real>().path(weights.data(), classes.data(), d, sizes, largest_data, rows, scale, scores.data(),
+                         memory.scratch(rows));
     return -1;
 }
 

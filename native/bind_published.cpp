@@ -1,3 +1,4 @@
+// Python bindings of the published methods, for `rarestream reproduce`.
 #include "arrays.hpp"
 #include "published/methods.hpp"
 
@@ -8,7 +9,7 @@ namespace rarestream {
 
 namespace {
 
-// One published method on its way through a stream of known length.
+// One published method that learns a stream of known length.
 class PublishedMethod {
     published::Shape shape_;
     std::unique_ptr<published::Method> method_;
@@ -17,8 +18,8 @@ class PublishedMethod {
 public:
     PublishedMethod(const std::string& name, const std::vector<double>& settings, std::int64_t features, std::int64_t rows)
         : shape_{features, rows} {
-        if (features < 1 || rows < 1) throw std::invalid_argument("published: needs features and rows");
-        method_ = published::find(name, shape_, settings);
+        if (features < 1 || rows < 1) throw std::invalid_argument("published: features and rows must be >= 1");
+        method_ = published::make_method(name, shape_, settings);
     }
 
     // Writes the score of each row before it was learned.
@@ -31,11 +32,11 @@ public:
         const std::int64_t entries = static_cast<std::int64_t>(indices.size());
         for (std::int64_t i = 0; i < n; ++i)
             if (start[i] < 0 || start[i + 1] < start[i] || start[i + 1] > entries)
-                throw std::invalid_argument("published: indptr leads out of the rows");
+                throw std::invalid_argument("published: indptr must ascend and stay within the entries");
         nb::gil_scoped_release released;
         for (std::int64_t p = start[0]; p < start[n]; ++p)
             if (indices.data()[p] < 0 || indices.data()[p] >= shape_.d)
-                throw std::invalid_argument("published: a feature beyond those told");
+                throw std::invalid_argument("published: a feature index is negative or not below `features`");
         learned_ += n;
         for (std::int64_t i = 0; i < n; ++i) {
             const published::Row x{indices.data() + start[i], values.data() + start[i], start[i + 1] - start[i]};

@@ -1,3 +1,4 @@
+// Python bindings of the svmlight parser.
 #include "arrays.hpp"
 #include "svmlight.hpp"
 

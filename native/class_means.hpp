@@ -1,5 +1,6 @@
-// What methods share that step along a row and along the mean rows of both classes (SPAM with the full gradient, SPAUC):
-// weights with the class sums, as a LowRankWeights in O(k) or DenseWeights where every weight is thresholded.
+// The part that learners share whose step goes along the row and along the mean rows of both classes (SPAM with the full
+// gradient, SPAUC): weights with the class sums, as LowRankWeights in O(k) or DenseWeights where every weight is
+// thresholded.
 #pragma once
 
 #include "dense_weights.hpp"
@@ -18,7 +19,7 @@ struct ClassMeansUpdater {
     Tally& tally;
     Weights weights;  // with the sums of x over negatives (0) and positives (1)
 
-    static bool suits(const State<Real>& state) { return Weights::fits(state) && scalars_fit<Scalars>(state); }
+    static bool state_fits(const State<Real>& state) { return Weights::fits(state) && scalars_fit<Scalars>(state); }
 
     explicit ClassMeansUpdater(const State<Real>& state)
         : tally(tally_of(state)), weights(state, scalars_of<Scalars>(state).all) {}
@@ -27,15 +28,15 @@ struct ClassMeansUpdater {
     double mean(bool positive) const { return rows(positive) > 0 ? weights.product(positive) / rows(positive) : 0; }
 
     Real weight(std::int32_t j) const { return weights.weight(j); }
-    void rescale(std::int32_t j, Real by) { weights.rescale(j, by); }
+    void rescale(std::int32_t j, Real factor) { weights.rescale(j, factor); }
 
-    // How far a step goes that goes no further than `step` along x, or along a mean, of length 1: x moves w itself and
-    // through the mean of its class; both means move w, whatever x.
+    // An upper bound on the length of a step whose factor of x, and of each class mean, is at most `step`: w moves along x,
+    // directly and through the mean of its class, and along both means.
     double max_step_of(double step) const {
-        double far = 2;
+        double distance = 2;
         for (int c = 0; c < 2; ++c)
-            if (rows(c) > 0) far += std::sqrt(weights.square(c)) / rows(c);
-        return weights.max_step() + step * far;
+            if (rows(c) > 0) distance += std::sqrt(weights.square(c)) / rows(c);
+        return weights.max_step() + step * distance;
     }
 };
 

@@ -1,4 +1,4 @@
-// A sum that carries its rounding error along (Neumaier 1974).
+// A sum with a second term for its rounding error (Neumaier 1974).
 #pragma once
 
 namespace rarestream {

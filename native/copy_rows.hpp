@@ -1,4 +1,4 @@
-// Rows of any accepted types copied into those of a Block, in one pass that also says whether they keep its rules.
+// Rows of any accepted types copied to the types of a Block, in one pass that also checks whether they are valid.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The rule for rows, in one place: indices ascending and unique, values finite. A row that breaks the order is put in
-// order, duplicates summed; what cannot be repaired is reported with its row.
+// What makes rows valid: indices ascend without duplicates, values are finite. Rows in another order are sorted and their
+// duplicates summed; any other fault is reported with its row.
 #pragma once
 
 #include <algorithm>

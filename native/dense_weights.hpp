@@ -1,8 +1,8 @@
 // Weights that are thresholded in every row: one pass over all coordinates. It moves w along the class sums S- and S+,
 // takes the proximal step, and sums <w, S-> and <w, S+> for the next row, reading and writing each weight once.
 //
-// The methods are those of LowRankWeights, which needs O(k) where there is no threshold, so that a learner's step is
-// written once.
+// The methods are those of LowRankWeights, which needs only O(k) but allows no threshold, so that a learner's step is
+// written once for both.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ class DenseWeights {
     Real *const w_, *const sums_[2];
     const std::int64_t size_;
     double *const products_, *const squares_;  // <w, S>, <S, S>
-    double alpha_[2] = {0, 0};                 // along the sums, until the pass of this row
+    double alpha_[2] = {0, 0};                 // to be added along the sums in the next pass
 
 public:
     static constexpr std::int64_t n_scalars() { return 4; }  // products, squares
 
     static bool fits(const State<Real>& state) { return state.columns == 3 && (state.row_stride == 1 || state.size < 2); }
 
-    DenseWeights(const State<Real>& state, double* numbers)
+    DenseWeights(const State<Real>& state, double* scalars)
         : w_(state.table), sums_{state.table + state.column_stride, state.table + 2 * state.column_stride},
-          size_(state.size), products_(numbers), squares_(numbers + 2) {}
+          size_(state.size), products_(scalars), squares_(scalars + 2) {}
 
     Real weight(std::int32_t j) const { return w_[j]; }
     double product(int c) const { return products_[c]; }
@@ -57,38 +57,38 @@ public:
         for (std::int64_t p = 0; p < row.k; ++p) w_[row.at[p]] = static_cast<Real>(w_[row.at[p]] + c * row.x[p]);
     }
 
-    // w += by S_c
-    void move_along(int c, double by) { alpha_[c] += by; }
+    // w += f S_c
+    void move_along(int c, double f) { alpha_[c] += f; }
 
-    // Scale::max: w_j and S_j times `by`.
-    void rescale(std::int32_t j, Real by) {
+    // Scale::max: multiplies w_j and S_j.
+    void rescale(std::int32_t j, Real factor) {
         const double w = w_[j];
-        w_[j] *= by;
+        w_[j] *= factor;
         for (int c = 0; c < 2; ++c) {
             const double before = sums_[c][j];
-            sums_[c][j] *= by;
+            sums_[c][j] *= factor;
             const double now = sums_[c][j];
             products_[c] += w_[j] * now - w * before;
             squares_[c] += now * now - before * before;
         }
     }
 
-    // w += by y, of the first n coordinates
-    void push(const Real* y, std::int64_t n, double by) {
-        const Real f = static_cast<Real>(by);
-        for (std::int64_t j = 0; j < n; ++j) w_[j] += f * y[j];
+    // w += f y, in the first n coordinates
+    void add_vector(const Real* y, std::int64_t n, double f) {
+        const Real factor = static_cast<Real>(f);
+        for (std::int64_t j = 0; j < n; ++j) w_[j] += factor * y[j];
     }
 
-    // w <- factor soft_threshold(w, threshold). Chunks start at fixed coordinates and spare slots are zero, so the number
-    // of slots changes no bit.
+    // w <- factor soft_threshold(w, threshold). Chunks start at fixed coordinates and unused slots are zero, so the
+    // number of slots does not change the result.
     void proximal_step(double threshold, double factor) {
         using V = Vector<Real>;
-        const Real by[2] = {static_cast<Real>(alpha_[0]), static_cast<Real>(alpha_[1])};
+        const Real alpha[2] = {static_cast<Real>(alpha_[0]), static_cast<Real>(alpha_[1])};
         const Real lam = static_cast<Real>(threshold), f = static_cast<Real>(factor);
         V products[2];
         const auto pass = [&](Real* w, const Real* S0, const Real* S1) RARESTREAM_INLINE_LAMBDA {
             const V s0 = load(S0), s1 = load(S1);
-            const V now = f * soft_threshold(load(w) + (by[0] * s0 + by[1] * s1), lam);
+            const V now = f * soft_threshold(load(w) + (alpha[0] * s0 + alpha[1] * s1), lam);
             store(w, now);
             products[0] = products[0] + now * s0;
             products[1] = products[1] + now * s1;

@@ -1,4 +1,4 @@
-// Many may score with a model, or one may learn with it: never both at once.
+// A reader-writer lock that refuses instead of waiting: many threads may score with a model, or one may learn.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What the bindings of kernels share: the rows and the memory that a kernel borrows for one call, and the choice of its
-// build.
+// What the bindings of kernels share: the rows and the memory that a kernel borrows for one call, and which build of the
+// kernels is used.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,19 @@
 
 #include "arrays.hpp"
 #include "kernels.hpp"
+#include "platform.hpp"
 
 namespace rarestream {
 
 inline bool avx2_available() {
 #ifdef RARESTREAM_HAS_AVX2
-    return __builtin_cpu_supports("avx2");
+    return cpu_has_avx2();
 #else
     return false;
 #endif
 }
 
-extern bool use_avx2;
+extern bool use_avx2;  // defined in bind_learners.cpp
 
 using OptionalLargest = std::optional<InOut<float>>;
 
@@ -37,9 +38,9 @@ public:
     std::size_t longest;  // non-zeros of a row
 
     RowScratch<Real> scratch(const RowsView& rows) {
-        std::int64_t most = 0;
-        for (std::int64_t i = 0; i < rows.size; ++i) most = std::max(most, rows.indptr[i + 1] - rows.indptr[i]);
-        longest = static_cast<std::size_t>(most);
+        std::int64_t maximum = 0;
+        for (std::int64_t i = 0; i < rows.size; ++i) maximum = std::max(maximum, rows.indptr[i + 1] - rows.indptr[i]);
+        longest = static_cast<std::size_t>(maximum);
         const std::size_t size = (longest / 16 + 1) * 16;
         reals_.resize(6 * size + 16);
         auto address = reinterpret_cast<std::uintptr_t>(reals_.data());
@@ -67,12 +68,13 @@ struct BlockArgument {
     // Only learning needs these.
     In<std::int8_t> labels() const {
         In<std::int8_t> found;
-        if (!read(field_names().labels, found)) throw std::invalid_argument("learn: rows need labels, which are int8");
+        if (!read(field_names().labels, found)) throw std::invalid_argument("learn: labels must be int8");
         return found;
     }
     std::optional<In<double>> importances() const {
         std::optional<In<double>> found;
-        if (!read(field_names().importances, found)) throw std::invalid_argument("learn: importances are None or float64");
+        if (!read(field_names().importances, found))
+            throw std::invalid_argument("learn: importances must be None or float64");
         return found;
     }
 
@@ -103,13 +105,15 @@ private:
 };
 
 // The rows of a Block, borrowed by a kernel for one call. Indices that are not sealed may be written to by others at any
-// time: they are copied and checked, so that no index leads out of the state. Values may change: a row with a NaN in it is
+// time: they are copied and checked, so that no index is outside of the state. Values may change: a row with a NaN in it is
 // not learned.
 class BorrowedRows {
     const std::int64_t nonzeros_, slots_;
     const bool sealed_;
     std::vector<std::int64_t> indptr_;
     std::vector<std::int32_t> indices_;
+    In<std::int8_t> labels_;
+    std::optional<In<double>> importances_;
 
 public:
     RowsView rows;
@@ -124,11 +128,24 @@ public:
                                       static_cast<std::int64_t>(block.indptr.size()) - 1} {
         if (rows.size < 0 || block.indices.size() != block.values.size() ||
             (sealed_ && rows.indptr[rows.size] != nonzeros_))
-            throw std::invalid_argument("rows: indptr, indices and values do not belong together");
-        if (block.width < 0 || block.width > slots_) throw std::invalid_argument("rows: wider than the state");
+            throw std::invalid_argument("rows: the sizes of indptr, indices and values do not match");
+        if (block.width < 0 || block.width > slots_)
+            throw std::invalid_argument("rows: an index is beyond the end of the state");
     }
 
-    // To be called before a kernel reads the rows. Drops the rows from the first on that has an index outside of the state.
+    // For learning.
+    void borrow_labels(const BlockArgument& block) {
+        labels_ = block.labels();
+        importances_ = block.importances();
+        const std::size_t n = static_cast<std::size_t>(rows.size);
+        if (labels_.size() != n || (importances_ && importances_->size() != n))
+            throw std::invalid_argument("learn: labels and importances must have one entry per row");
+        rows.labels = labels_.data();
+        rows.importances = importances_ ? importances_->data() : nullptr;
+    }
+
+    // To be called before a kernel reads the rows. Drops the first row that has an index outside of the state, and all
+    // that follow.
     void copy_unless_sealed() {
         if (sealed_) return;
         indptr_.assign(rows.indptr, rows.indptr + rows.size + 1);

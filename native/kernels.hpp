@@ -1,5 +1,5 @@
-// The types that the bindings and the kernels share, and a table of functions. The kernels are compiled twice, for any
-// machine and with AVX2; each build finds its functions by the name of a learner.
+// The types that the bindings and the kernels share, and the table of a learner's functions. The kernels are compiled
+// twice, for any machine and with AVX2; each build looks up its functions by the name of a learner.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct ExtraArray {
     std::int64_t shape[3];
 };
 
-// The state of a model, borrowed from NumPy for one call. State in learners/base.py is the same in Python.
+// The state of a model, borrowed from NumPy for one call. In Python: State in learners/state.py.
 template <class Real>
 struct State {
     Real* table;                             // a few numbers for each coordinate
@@ -58,7 +58,7 @@ template <class Real>
 struct RowScratch {
     Real *x, *z, *n, *w;
     Real* scaled;   // values of a row that had to be scaled before they were read
-    Real* rescale;  // Scale::max: what the coordinates' older numbers are to be multiplied by
+    Real* rescale;  // Scale::max: factors for the coordinates' older numbers
 };
 
 template <class Real>
@@ -72,12 +72,12 @@ struct Kernels {
 };
 
 struct LearnerKernels {
-    std::int64_t settings = 0;  // how many; 0: no learner of that name
+    std::int64_t settings = 0;  // number of settings; 0: no learner of that name
     Kernels<float> in_float32;
     Kernels<double> in_float64;
 };
 
-// For weights in an array, from whatever learner.
+// Functions that score with weights in an array.
 template <class Real>
 struct Scorers {
     void (*score)(const Real* weights, std::int64_t size, const float* largest, const RowsView&, Scale, double* scores,

@@ -1,3 +1,3 @@
-// The same kernels, compiled with AVX2.
+// The kernels of learners, compiled with AVX2.
 #define RARESTREAM_ISA avx2
 #include "kernels_body.hpp"

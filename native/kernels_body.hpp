@@ -1,4 +1,4 @@
-// Included by kernels_portable.cpp and kernels_avx2.cpp, which name RARESTREAM_ISA.
+// The kernels of all learners by name. Included by kernels_portable.cpp and kernels_avx2.cpp, which define RARESTREAM_ISA.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// A learner's header is a struct of doubles in the order of its Python module's `settings`.
+// A learner is a struct of doubles, in the order of `kernel_settings()` of its Python module.
 template <class Learner>
 Learner from_settings(const double* settings) {
     Learner learner;
@@ -21,8 +21,7 @@ Learner from_settings(const double* settings) {
     return learner;
 }
 
-// Two kinds of learner, two loops: those whose coordinate is a pair {z, n} and whose row matters only through its slope,
-// and those with an Updater of their own.
+// Whether the learner has an Updater (updater.hpp); otherwise it has `rule` and `slope` (learn.hpp).
 template <class Learner>
 constexpr auto has_updater(int) -> decltype(sizeof(typename Learner::template Updater<float>), true) {
     return true;

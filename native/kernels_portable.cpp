@@ -1,3 +1,3 @@
-// The kernels as every machine can run them.
+// The kernels of learners, for any machine.
 #define RARESTREAM_ISA portable
 #include "kernels_body.hpp"

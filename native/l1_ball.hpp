@@ -1,10 +1,10 @@
 // Weights in the l1 ball |w|_1 <= r. Projecting them is shrinking them all by one threshold, and thresholds add up: a
 // weight shrunk by t, then by t', is shrunk by t + t'. So a weight is kept as u = sign(w) (|w| + theta), theta the sum of
 // all thresholds so far, and a projection moves theta, not the weights. What it has to find are the weights it brings to
-// zero: the sizes |u| of the nonzero weights are kept in one array, in no order, and compared with theta eight at a time.
+// zero: the sizes |u| of the nonzero weights are in one array, in any order, and compared with theta eight at a time.
 //
 // The threshold is found as by Michelot (1986) and Condat (2016): the mean excess of the nonzero weights is a lower bound
-// of it; weights below it become zero, which raises the bound, until none does.
+// of it; weights below this bound become zero, which raises the bound, until none does.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct L1Ball {
     double &theta, &sizes, &living;  // the threshold; the sum of all `size`, and their number: owned by NumPy
 
     // Sets |u| of a coordinate; 0 removes it.
-    RARESTREAM_ALWAYS_INLINE void put(std::int32_t j, Real to) {
+    RARESTREAM_ALWAYS_INLINE void set(std::int32_t j, Real to) {
         std::int64_t p = place[j] - 1;
         if (p < 0) {
             if (to == 0) return;
@@ -40,13 +40,13 @@ struct L1Ball {
     // little later on_zero(j), before theta changes.
     template <class Prefetch, class OnZero>
     void project(double r, Prefetch&& prefetch, OnZero&& on_zero) {
-        double to = theta;
+        double raised = theta;
         for (bool removed = true; removed && living > 0 && sizes - living * theta > r;) {
-            to = (sizes - r) / living;
-            removed = remove_up_to(static_cast<Real>(to), prefetch, on_zero);
+            raised = (sizes - r) / living;
+            removed = remove_up_to(static_cast<Real>(raised), prefetch, on_zero);
         }
         if (living == 0) sizes = 0;
-        if (to > theta) theta = to;
+        if (raised > theta) theta = raised;
     }
 
 private:
@@ -60,22 +60,22 @@ private:
     }
 
     template <class Prefetch, class OnZero>
-    bool remove_up_to(Real least, Prefetch&& prefetch, OnZero&& on_zero) {
+    bool remove_up_to(Real limit, Prefetch&& prefetch, OnZero&& on_zero) {
         constexpr std::int64_t CHUNK = 8 * LANES;
         bool removed = false;
         for (std::int64_t p = 0; p < living;) {
             const std::int64_t left = static_cast<std::int64_t>(living) - p, run = left < CHUNK ? left : CHUNK;
             std::int32_t zeros = 0;
-            for (std::int64_t l = 0; l < run; ++l) zeros += size[p + l] <= least;
+            for (std::int64_t l = 0; l < run; ++l) zeros += size[p + l] <= limit;
             if (zeros == 0) {
                 p += run;
                 continue;
             }
             removed = true;
             for (std::int64_t l = 0; l < run; ++l)
-                if (size[p + l] <= least) prefetch(at[p + l]);
+                if (size[p + l] <= limit) prefetch(at[p + l]);
             for (const std::int64_t end = p + run; p < end && p < living;) {
-                if (size[p] > least) {
+                if (size[p] > limit) {
                     ++p;
                     continue;
                 }

@@ -1,5 +1,6 @@
-// The loop of learners whose coordinate is a pair {z, n} and whose rows matter through their slope alone: gather the row's
-// pairs, score, ask the learner for the slope, step, scatter. Others: updater.hpp.
+// The loop of learners whose coordinate is a pair {z, n} and whose step depends on the row only through x and the slope of
+// the loss: gather the pairs of the row, score, ask the learner for the slope, step, scatter. All other learners:
+// updater.hpp.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +18,32 @@ inline namespace RARESTREAM_ISA {
 class Prefetcher {
     static constexpr std::int64_t DISTANCE = 120, MIN_TABLE_BYTES = 1 << 20, LINE = 64;
     const char* table_;
-    std::int64_t bytes_;        // of an entry
+    std::int64_t entry_bytes_;
     const std::int32_t* last_;  // the last index from which a whole vector can be prefetched; null: never
 
 public:
-    RARESTREAM_ALWAYS_INLINE Prefetcher(const void* table, std::int64_t bytes, std::int64_t size, const RowsView& rows)
-        : table_(static_cast<const char*>(table)), bytes_(bytes), last_(nullptr) {
+    RARESTREAM_ALWAYS_INLINE Prefetcher(const void* table, std::int64_t entry_bytes, std::int64_t size,
+                                        const RowsView& rows)
+        : table_(static_cast<const char*>(table)), entry_bytes_(entry_bytes), last_(nullptr) {
         const std::int64_t nonzeros = rows.indptr[rows.size];
-        if (size * bytes > MIN_TABLE_BYTES && nonzeros >= DISTANCE + LANES)
+        if (size * entry_bytes > MIN_TABLE_BYTES && nonzeros >= DISTANCE + LANES)
             last_ = rows.indices + nonzeros - DISTANCE - LANES;
     }
 
-    // The cache line each entry starts in, of the eight entries at a distance from `at`.
+    // Prefetches the first cache line of the eight entries that are DISTANCE after `at`.
     RARESTREAM_ALWAYS_INLINE void prefetch(const std::int32_t* at) const {
         if (at > last_) return;
-        for (int l = 0; l < LANES; ++l) __builtin_prefetch(table_ + at[DISTANCE + l] * bytes_, 1, 3);
+        for (int l = 0; l < LANES; ++l) __builtin_prefetch(table_ + at[DISTANCE + l] * entry_bytes_, 1, 3);
     }
 
-    // All lines of these entries, for entries of several lines.
+    // Prefetches all lines of these entries, for entries of several lines.
     RARESTREAM_ALWAYS_INLINE void prefetch_all_lines(const std::int32_t* at) const {
         if (at > last_) return;
         for (int l = 0; l < LANES; ++l) {
-            const char* const first = table_ + at[DISTANCE + l] * bytes_;
+            const char* const first = table_ + at[DISTANCE + l] * entry_bytes_;
             __builtin_prefetch(first, 1, 3);
-            if (bytes_ > LINE) __builtin_prefetch(first + LINE, 1, 3);
-            for (std::int64_t b = 2 * LINE; b < bytes_; b += LINE) __builtin_prefetch(first + b, 1, 3);
+            if (entry_bytes_ > LINE) __builtin_prefetch(first + LINE, 1, 3);
+            for (std::int64_t b = 2 * LINE; b < entry_bytes_; b += LINE) __builtin_prefetch(first + b, 1, 3);
         }
     }
 };
@@ -50,8 +52,8 @@ public:
 template <class Real>
 constexpr double STEP_LIMIT = sizeof(Real) == 4 ? 1e15 : 1e148;
 
-// Whether a row of this score, class means, square and importance would take a step that large. It is rarely called, so it
-// is kept out of the loop.
+// Whether a row of this score, class means, squared length and importance would take a step that large. It is rarely
+// called, so it is not inlined in the loop.
 template <class Real>
 __attribute__((noinline)) bool exceeds_step_limit(double s, double a, double b, double xx, double h) {
     const double slope = 2 + std::fabs(s) + std::fabs(a) + std::fabs(b), length = xx > 1 ? std::sqrt(xx) : 1;
@@ -152,7 +154,7 @@ RARESTREAM_ALWAYS_INLINE void score_rows(const Prefetcher& prefetcher, const flo
     }
 }
 
-// With the weights in an array.
+// Scores rows with the weights in an array.
 template <class Real>
 void score(const Real* weights, std::int64_t size, const float* largest, const RowsView& rows, Scale scale, double* scores,
            const RowScratch<Real>& scratch) {
@@ -165,7 +167,7 @@ void score(const Real* weights, std::int64_t size, const float* largest, const R
     score_rows<Real>(prefetcher, largest, rows, scale, scores, scratch, weights_at);
 }
 
-// With the weights computed from a learner's pairs.
+// Scores rows with the weights computed from a learner's pairs.
 template <class Learner, class Real>
 void score(const Learner& learner, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
            const RowScratch<Real>& scratch) {
@@ -181,7 +183,7 @@ void score(const Learner& learner, const State<Real>& state, const RowsView& row
     score_rows<Real>(prefetcher, state.largest, rows, scale, scores, scratch, weights_at);
 }
 
-// The weight of every coordinate, as the rows see it.
+// The weight of every coordinate, for rows as the model scales them.
 template <class Learner, class Real>
 void weights(const Learner& learner, const State<Real>& state, Real* out) {
     auto rule = learner.template rule<Real>();

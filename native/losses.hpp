@@ -7,13 +7,13 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// By how much a score misses the mean score of the other class plus the margin: y is the label, 1 or -1.
+// A score minus its target, the mean score of the other class plus the margin: y is the label, 1 or -1.
 template <class Number>
 RARESTREAM_ALWAYS_INLINE Number margin_error(const Number& s, const Number& mean_of_others, double y) {
     return s - (mean_of_others + y);
 }
 
-// The pairwise square loss. `share` is that of the other class among all rows: while only one class was seen it is 0.
+// The pairwise square loss. `share` is the share of the other class among all rows, 0 while only one class was seen.
 template <class Number>
 RARESTREAM_ALWAYS_INLINE Number pairwise_slope(double share, const Number& error) {
     return 2 * share * error;

@@ -2,7 +2,7 @@
 // magnitudes with 512 bins from any number to its double. The threshold bin is the lowest one such that at most `budget`
 // numbers are in it or above; these are kept. The numbers of one bin are kept or dropped together.
 //
-// It is the array `ladder` of a model's state.
+// In a model's state it is the array `ladder`.
 #pragma once
 
 #include <cmath>
@@ -37,6 +37,7 @@ public:
         update_threshold();
     }
 
+    // A number changes from one value to another.
     template <class Real>
     RARESTREAM_ALWAYS_INLINE void move(Real from, Real to) const {
         const std::int32_t before = bin_of(from), after = bin_of(to);

@@ -1,5 +1,5 @@
-// Large arrays that come and go with every block. Fresh memory costs a page fault for every 4 KiB, measured as 5 to 17 %
-// of the time to read a file: so freed arrays wait here for the next block, up to a limit.
+// A pool of large arrays, which every block needs. New memory costs a page fault for every 4 KiB, measured as 5 to 17 % of
+// the time to read a file: so freed arrays are kept for the next block, up to a limit.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,15 @@
 #include <new>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+#include "platform.hpp"
 
 namespace rarestream {
 
 class Pool {
 public:
-    static constexpr std::size_t limit = std::size_t{24} << 20;  // idle bytes kept
-    static constexpr std::size_t least = std::size_t{64} << 10;  // smaller arrays are malloc's own business
-    static constexpr std::size_t huge = std::size_t{4} << 20;    // from here on, as NumPy does, with pages of 2 MiB
+    static constexpr std::size_t max_idle_bytes = std::size_t{24} << 20;    // idle bytes kept
+    static constexpr std::size_t min_pooled_bytes = std::size_t{64} << 10;  // smaller arrays are left to malloc
+    static constexpr std::size_t min_huge_bytes = std::size_t{4} << 20;  // from here on, as NumPy does, with pages of 2 MiB
 
     // Never destroyed: arrays may be freed while the interpreter ends.
     static Pool& shared() {
@@ -29,7 +27,7 @@ public:
     }
 
     void* allocate(std::size_t size) {
-        if (size >= least) {
+        if (size >= min_pooled_bytes) {
             const std::lock_guard<std::mutex> held(lock_);
             std::size_t best = idle_.size();
             for (std::size_t i = 0; i < idle_.size(); ++i) {
@@ -43,11 +41,11 @@ public:
                 idle_bytes_ -= found->size;
                 return found + 1;
             }
-            size += size / 8;  // blocks are not all equally large: a little more makes an array fit the next one
+            size += size / 8;  // blocks differ in size: a little more makes an array fit the next one
         }
         Header* const made = static_cast<Header*>(std::malloc(sizeof(Header) + size));
         if (!made) throw std::bad_alloc();
-        if (size >= huge) ask_for_huge_pages(made, size);
+        if (size >= min_huge_bytes) request_huge_pages(made, size);
         made->size = size;
         return made + 1;
     }
@@ -55,9 +53,9 @@ public:
     void deallocate(void* memory) noexcept {
         if (!memory) return;
         Header* const header = static_cast<Header*>(memory) - 1;
-        if (header->size >= least) {
+        if (header->size >= min_pooled_bytes) {
             const std::lock_guard<std::mutex> held(lock_);
-            if (idle_bytes_ + header->size <= limit && idle_.size() < idle_.capacity()) {
+            if (idle_bytes_ + header->size <= max_idle_bytes && idle_.size() < idle_.capacity()) {
                 idle_bytes_ += header->size;
                 idle_.push_back(header);
                 return;
@@ -73,15 +71,12 @@ private:
 
     Pool() { idle_.reserve(64); }
 
-    // They are quicker to fill, and read ahead of: a processor does not read ahead past the end of a page.
-    static void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) {
-#ifdef MADV_HUGEPAGE
+    // They are faster to fill and to read: hardware prefetching stops at the end of a page.
+    static void request_huge_pages(void* memory, std::size_t size) {
         constexpr std::uintptr_t page = 4096;
         const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
         const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(memory) + size) / page * page;
-        madvise(reinterpret_cast<void*>(first), end - first,
-                MADV_HUGEPAGE);  // a wish: whether it is granted does not matter
-#endif
+        prefer_huge_pages(reinterpret_cast<void*>(first), end - first);
     }
 
     std::mutex lock_;
@@ -94,7 +89,7 @@ struct Pooled {
     void operator()(T* memory) const noexcept { Pool::shared().deallocate(memory); }
 };
 
-// An array of plain numbers, not set to anything.
+// An uninitialised array of numbers.
 template <class T>
 using PooledArray = std::unique_ptr<T[], Pooled<T>>;
 

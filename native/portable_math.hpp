@@ -1,5 +1,5 @@
-// exp and log in plain arithmetic. The C library chooses a variant by CPU, and they differ in the last bits; a model must
-// not depend on that. Both are right to about one unit in the last place.
+// exp and log in plain arithmetic. The C library chooses between variants by CPU, which differ in the last bits; a model
+// must not depend on that. Both are accurate to about one unit in the last place.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,9 @@ inline double logarithm(double x) {
     return e * 6.93147180369123816490e-01 + (2.0 * f * p + e * 1.90821492927058770002e-10);
 }
 
+// x limited to [-limit, limit].
+inline double clipped(double x, double limit) { return x > limit ? limit : x < -limit ? -limit : x; }
+
 // 1 / (1 + exp(-x))
 inline double sigmoid(double x) {
     if (x >= 0) return 1.0 / (1.0 + exponential(-x));
@@ -63,7 +66,7 @@ typedef std::uint64_t UnsignedRegister __attribute__((vector_size(REGISTER)));
 
 // The same of every number in a register, without branches.
 RARESTREAM_ALWAYS_INLINE DoubleRegister sigmoid(DoubleRegister x) {
-    // Adding 1.5 2^52 rounds to a whole number, which then stands in the low bits.
+    // Adding 1.5 2^52 rounds to an integer, which is then in the low bits.
     const DoubleRegister magic = broadcast(6755399441055744.0), minus = x < 0 ? x : -x;
     const DoubleRegister y = minus > -708.0 ? minus : broadcast(-708.0), whole = y * 1.4426950408889634 + magic;
     const DoubleRegister k = whole - magic, p = exponential_of_rest(y, k);
@@ -71,7 +74,7 @@ RARESTREAM_ALWAYS_INLINE DoubleRegister sigmoid(DoubleRegister x) {
     return x >= 0 ? share : small * share;
 }
 
-// |c|^r; the powers in use are exact. In the state's own precision: the next row waits for this.
+// |c|^r; the usual powers need no exp and log. In the precision of the state, as this is on the critical path.
 template <class Real>
 RARESTREAM_ALWAYS_INLINE Real power(Real c, double r) {
     c = std::fabs(c);

@@ -1,8 +1,8 @@
 // The scores that rows have at every size of a model, in one pass over them.
 //
 // A model of size B keeps its B largest weights. The class of a weight is the number of the first size that keeps it
-// (rank.hpp), so an entry of a row counts at that size and at all larger ones. What was cut adds zeros, as it does in a
-// model of that size: the scores are those that `score` of learn.hpp makes with that model, bit for bit.
+// (weight_order.hpp), so an entry of a row counts at that size and at all larger ones. Weights that are cut add zeros, as
+// they do in a model of that size: the scores are those that `score` of learn.hpp gives with that model, bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// Eight sizes side by side in lanes, and so many of those that their sums stay in registers: the usual 50 in one go.
+// Sizes per vector and vectors per pass, so that all sums stay in registers: the usual 50 sizes need one pass.
 constexpr int VECTORS = 7, SIZES_PER_PASS = VECTORS * LANES;
 
-// keep[c] has all bits set from its c-th number on: what is added at the sizes from c on is what these leave of it.
+// keep[c] has all bits set from its c-th number on: a mask for what is added at the sizes from c on.
 template <class Real>
 struct SizeMasks {
     alignas(64) Real keep[SIZES_PER_PASS + 1][SIZES_PER_PASS];

@@ -61,8 +61,8 @@ inline RankSketch RankSketch::from_arrays(const SketchArrays& in) {
         const std::int64_t level = in.runs[r], size = in.runs[r + 1], weighted = in.runs[r + 2];
         require((r == 0) == (level == 0) && level <= MAX_LEVELS, "levels of a sketch run from 0 to 16, level 0 first");
         require(weighted == 0 || weighted == 1, "a run of a sketch has weights (1) or not (0)");
-        const std::int64_t most = level == 0 ? BUFFER_SIZE - 1 : SKETCH_RUN_SIZE;
-        require(size >= 0 && size <= most && (level == 0 || size > 0) && (level == 0 || weighted || size == most),
+        const std::int64_t max_size = level == 0 ? BUFFER_SIZE - 1 : SKETCH_RUN_SIZE;
+        require(size >= 0 && size <= max_size && (level == 0 || size > 0) && (level == 0 || weighted || size == max_size),
                 "a run of a sketch has an impossible size");
         const std::size_t n = static_cast<std::size_t>(size);
         require(n <= in.scores.size() - at && (!weighted || n <= in.weights.size() - weight_at),

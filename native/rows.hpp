@@ -8,8 +8,8 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// One row, read as vectors of eight. Past its end values are 0, and indices are those of some coordinate, which must not be
-// changed.
+// One row, read as vectors of eight. Past its end the values are 0 and the indices those of arbitrary coordinates, which
+// must not be changed.
 template <class Real>
 struct Row {
     const std::int32_t* at;
@@ -23,19 +23,19 @@ struct Row {
         : at(rows.indices + rows.indptr[i]), x(rows.values + rows.indptr[i]), k(rows.indptr[i + 1] - rows.indptr[i]),
           readable(rows.indptr[rows.size] - rows.indptr[i]) {}
 
-    // Calls act(p, values p .. p+7, their coordinates) along the row.
-    template <class Act>
-    RARESTREAM_ALWAYS_INLINE void each(Act&& act) const {
+    // Calls f(p, values p .. p+7, their coordinates) along the row.
+    template <class Function>
+    RARESTREAM_ALWAYS_INLINE void each(Function&& f) const {
         std::int64_t p = 0;
-        for (; p + LANES <= k; p += LANES) act(p, scaled_x ? load(scaled_x + p) : widened<Real>(load(x + p)), at + p);
+        for (; p + LANES <= k; p += LANES) f(p, scaled_x ? load(scaled_x + p) : widened<Real>(load(x + p)), at + p);
         if (p == k) return;
         std::int32_t padded[LANES];
-        const std::int32_t* where = at + p;
+        const std::int32_t* coordinates = at + p;
         if (p + LANES > readable) {
             for (int l = 0; l < LANES; ++l) padded[l] = p + l < k ? at[p + l] : 0;
-            where = padded;
+            coordinates = padded;
         }
-        act(p, scaled_x ? load(scaled_x + p) : widened<Real>(tail(p)), where);
+        f(p, scaled_x ? load(scaled_x + p) : widened<Real>(tail(p)), coordinates);
     }
 
 private:
@@ -47,23 +47,23 @@ private:
     }
 };
 
-// Scale::max divides x by the largest |x| of its coordinate so far, including this row. `rescale` is what the numbers of
-// the coordinate are to be multiplied by where that has grown.
+// Scale::max divides x by the largest |x| of its coordinate so far, including this row. Where that has grown, `rescale` is
+// the factor for the numbers of the coordinate.
 template <class Real>
 inline void divide_by_largest(Row<Real>& row, const float* largest, const RowScratch<Real>& scratch) {
     for (std::int64_t p = 0; p < row.k; ++p) {
         const float size = std::fabs(row.x[p]), before = largest[row.at[p]];
         const bool larger = size > before;
-        const Real most = larger ? size : before;
+        const Real maximum = larger ? size : before;
         row.exceeds_largest |= larger;
-        scratch.rescale[p] = larger ? before / most : Real(1);
-        scratch.scaled[p] = most > 0 ? row.x[p] / most : Real(0);
+        scratch.rescale[p] = larger ? before / maximum : Real(1);
+        scratch.scaled[p] = maximum > 0 ? row.x[p] / maximum : Real(0);
     }
     for (std::int64_t p = row.k; p % LANES; ++p) scratch.scaled[p] = 0;
     row.scaled_x = scratch.scaled;
 }
 
-// Whether a sum of squares in Real can be trusted to have lost nothing at either end of its range.
+// Whether a sum of squares in Real is accurate: no square was so small or so large that float32 cannot hold it.
 template <class Real>
 RARESTREAM_ALWAYS_INLINE bool squares_reliable(double squares) {
     return sizeof(Real) == 8 ? squares > 0 : squares > 1e-25 && squares < 1e25;
@@ -81,21 +81,21 @@ inline void normalise(Row<Real>& row, const RowScratch<Real>& scratch) {
     row.scaled_x = scratch.scaled;
 }
 
-// What a pass over a row's lanes brings: <w, x> and <x, x>, and what x is to be multiplied by.
+// The result of a pass over a row: <w, x>, <x, x>, and the factor u that scales x.
 struct Dot {
     double wx, xx, u;
     double score() const { return u * wx; }
 };
 
-// Runs `pass(row)`, which returns <w, x> and <x, x>, on a row as the model scales it. Rows are scaled after the fact: their
-// norm comes from the same pass as their score.
+// Runs `pass(row)`, which returns <w, x> and <x, x>, on a row as the model scales it. Rows are divided by their norm
+// after the pass, because the norm comes from the same pass as the score.
 template <class Real, class Pass>
 RARESTREAM_ALWAYS_INLINE Dot with_scaling(Row<Real>& row, Scale scale, const float* largest,
                                           const RowScratch<Real>& scratch, Pass&& pass) {
     if (scale == Scale::max) divide_by_largest(row, largest, scratch);
-    for (bool normal = false;; normal = true) {
+    for (bool normalised = false;; normalised = true) {
         const Dot dot = pass(row);
-        if (scale == Scale::none || normal) return dot;
+        if (scale == Scale::none || normalised) return dot;
         if (squares_reliable<Real>(dot.xx)) return {dot.wx, dot.xx, 1 / std::sqrt(dot.xx)};
         normalise(row, scratch);
     }

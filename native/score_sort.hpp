@@ -10,7 +10,7 @@
 
 namespace rarestream {
 
-// An integer that orders as the score does; -0 and +0 become one key. NaN has no place here.
+// An integer that orders as the score does; -0 and +0 become one key. NaN is not allowed.
 inline std::uint64_t key_of(double score) {
     score += 0.0;
     std::uint64_t bits;
@@ -61,13 +61,13 @@ void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, Key key, i
     }
 }
 
-// Sorts scores, and keeps its scratch memory for the next time.
+// Sorts scores; its scratch memory is reused.
 class ScoreSort {
 public:
     void operator()(double* scores, std::size_t n) {
         if (n < 2 || std::is_sorted(scores, scores + n)) return;
         if (n <= 64) {
-            insert(scores, n, n * n);
+            insertion_sort(scores, n, n * n);
             return;
         }
         if (!by_position(scores, n)) by_digits(scores, n);
@@ -78,24 +78,24 @@ private:
     static constexpr std::uint32_t cells = 1u << digit, mask = cells - 1;
     static constexpr std::size_t batch = 8;  // positions computed at once, for the vector unit
 
-    // Two radix passes on the position between least and greatest score: enough to sort ordinary scores but for a
+    // Two radix passes on the position between the lowest and the highest score: enough to sort ordinary scores but for a
     // few neighbours. False, with the scores permuted, when they cluster so much that it was not.
     bool by_position(double* scores, std::size_t n) {
-        double least[batch], most[batch];
-        std::fill(least, least + batch, scores[0]);
-        std::fill(most, most + batch, scores[0]);
+        double lowest[batch], highest[batch];
+        std::fill(lowest, lowest + batch, scores[0]);
+        std::fill(highest, highest + batch, scores[0]);
         std::size_t i = 0;
         for (; i + batch <= n; i += batch)
             for (std::size_t k = 0; k < batch; ++k) {
-                least[k] = std::min(least[k], scores[i + k]);
-                most[k] = std::max(most[k], scores[i + k]);
+                lowest[k] = std::min(lowest[k], scores[i + k]);
+                highest[k] = std::max(highest[k], scores[i + k]);
             }
         for (; i < n; ++i) {
-            least[0] = std::min(least[0], scores[i]);
-            most[0] = std::max(most[0], scores[i]);
+            lowest[0] = std::min(lowest[0], scores[i]);
+            highest[0] = std::max(highest[0], scores[i]);
         }
-        least_ = *std::min_element(least, least + batch);
-        scale_ = (double(cells) * cells - 2) / (*std::max_element(most, most + batch) - least_);
+        lowest_ = *std::min_element(lowest, lowest + batch);
+        scale_ = (double(cells) * cells - 2) / (*std::max_element(highest, highest + batch) - lowest_);
         if (!(scale_ > 0 && scale_ <= std::numeric_limits<double>::max())) return false;
 
         std::fill(low_, low_ + cells, 0);
@@ -114,28 +114,28 @@ private:
             at_high += size_high;
         }
         if (scratch_.size() < n) scratch_.resize(n);
-        double* aside = scratch_.data();
-        each_position(scores, n, [&](std::uint32_t position, double s) { aside[low_[position & mask]++] = s; });
-        each_position(aside, n, [&](std::uint32_t position, double s) { scores[high_[position >> digit]++] = s; });
-        return insert(scores, n, 8 * n);
+        double* scratch = scratch_.data();
+        each_position(scores, n, [&](std::uint32_t position, double s) { scratch[low_[position & mask]++] = s; });
+        each_position(scratch, n, [&](std::uint32_t position, double s) { scores[high_[position >> digit]++] = s; });
+        return insertion_sort(scores, n, 8 * n);
     }
 
     // Subtraction and multiplication round monotonically, so positions keep the order of the scores.
     template <class Act>
     void each_position(const double* scores, std::size_t n, Act act) const {
-        const double least = least_, scale = scale_;  // local: a store of a score cannot change them
+        const double lowest = lowest_, scale = scale_;  // local: a store of a score cannot change them
         const std::size_t whole = n - n % batch;
         std::int32_t position[batch];
         for (std::size_t i = 0; i < whole; i += batch) {
             for (std::size_t k = 0; k < batch; ++k)
-                position[k] = static_cast<std::int32_t>((scores[i + k] - least) * scale);
+                position[k] = static_cast<std::int32_t>((scores[i + k] - lowest) * scale);
             for (std::size_t k = 0; k < batch; ++k) act(static_cast<std::uint32_t>(position[k]), scores[i + k]);
         }
-        for (std::size_t i = whole; i < n; ++i) act(static_cast<std::uint32_t>((scores[i] - least) * scale), scores[i]);
+        for (std::size_t i = whole; i < n; ++i) act(static_cast<std::uint32_t>((scores[i] - lowest) * scale), scores[i]);
     }
 
     // Insertion sort; gives up, with the scores permuted, after so many moves.
-    static bool insert(double* scores, std::size_t n, std::size_t moves) {
+    static bool insertion_sort(double* scores, std::size_t n, std::size_t moves) {
         for (std::size_t i = 1; i < n; ++i) {
             const double s = scores[i];
             if (scores[i - 1] <= s) continue;
@@ -155,11 +155,11 @@ private:
             for (std::size_t i = 0; i < n; ++i) keys_[i] = key_of(scores[i]);
             radix_sort(keys_, spare_, [](std::uint64_t k) { return k; }, skip);
             for (std::size_t i = 0; i < n; ++i) scores[i] = score_of(keys_[i]);
-            if (insert(scores, n, n)) return;
+            if (insertion_sort(scores, n, n)) return;
         }
     }
 
-    double least_ = 0, scale_ = 0;
+    double lowest_ = 0, scale_ = 0;
     std::uint32_t low_[cells], high_[cells];
     std::vector<double> scratch_;
     std::vector<std::uint64_t> keys_, spare_;
@@ -170,7 +170,7 @@ struct Point {
     double score, weight;
 };
 
-// Two ascending runs into one. No branch depends on a score: such a branch would be guessed wrong half the time.
+// Two ascending runs into one. No branch depends on a score: such a branch would be mispredicted half the time.
 inline Point* merge_points(const Point* a, const Point* a_end, const Point* b, const Point* b_end, Point* out) {
     while (a != a_end && b != b_end) {
         const bool second = b->score < a->score;

@@ -1,4 +1,4 @@
-// The check of labels, scores and importances from outside, before they are counted.
+// Validation of labels, scores and importances from outside, before an AUC is computed.
 #pragma once
 
 #include <cmath>
@@ -19,9 +19,9 @@ struct ScoredCheck {
 // The first broken rule: labels are -1 and +1 or 0 and 1, scores are no NaN, importances are 0 or lie between two numbers.
 template <class Score>
 ScoredCheck check_scored(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n,
-                         double least = 0, double most = std::numeric_limits<double>::max()) {
+                         double smallest = 0, double largest = std::numeric_limits<double>::max()) {
     const auto invalid_label = [](std::int8_t y) { return y > 1 || y < -1; };
-    const auto invalid_importance = [=](double h) { return !((h >= least && h <= most) || h == 0); };
+    const auto invalid_importance = [=](double h) { return !((h >= smallest && h <= largest) || h == 0); };
     // Loops without an exit, with flags as wide as what they check, are what the compiler vectorises; the row is searched
     // for only if there is one.
     std::int8_t invalid = 0, zero = 0, minus = 0;
@@ -47,7 +47,7 @@ ScoredCheck check_scored(const std::int8_t* labels, const Score* scores, const d
     return {};
 }
 
-// Labels of another type as int8; a value that is no label becomes 2, which no survey lets pass.
+// Labels of another type as int8; a value that is no label becomes 2, which check_scored reports.
 template <class Label>
 void narrow_labels(const Label* labels, std::int8_t* out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i)

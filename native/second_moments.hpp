@@ -11,8 +11,8 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// r = size times random signs, for the row counted last. With Z the sum of x r', E[Z Z'] = size^2 rank times the sum of x
-// x'.
+// r = size times random signs, for the row counted last. With Z the sum of x r', E[Z Z'] is size^2 rank times the sum of
+// x x'.
 inline void draw_signs(std::uint64_t seed, const Tally& tally, double size, int rank, double* r) {
     const double t = tally.n_pos + tally.n_neg;
     std::uint64_t bits, word = 0;
@@ -24,15 +24,15 @@ inline void draw_signs(std::uint64_t seed, const Tally& tally, double size, int 
     }
 }
 
-// The sums of x x' over negatives and over positives, in full: learners/moments.py.
+// The sums of x x' over negatives and over positives, in full; in Python, learners/pairs.py.
 template <class Real>
 class SecondMoments {
     using V = Vector<Real>;
-    Real* const pairs_;               // (2, room, room)
-    const std::int64_t room_, size_;  // size: coordinates of the state that have room
+    Real* const pairs_;                   // (2, capacity, capacity)
+    const std::int64_t capacity_, size_;  // size: coordinates of the state within the capacity
     const Workspace<Real> w_, y_;
 
-    Real* of(bool positive, std::int64_t j) const { return pairs_ + ((positive ? room_ : 0) + j) * room_; }
+    Real* of(bool positive, std::int64_t j) const { return pairs_ + ((positive ? capacity_ : 0) + j) * capacity_; }
 
 public:
     static bool fits(const ExtraArray& array) {
@@ -40,12 +40,12 @@ public:
     }
 
     SecondMoments(const ExtraArray& array, std::int64_t slots)
-        : pairs_(static_cast<Real*>(array.data)), room_(array.shape[1]), size_(slots < room_ ? slots : room_), w_(room_),
-          y_(room_) {}
+        : pairs_(static_cast<Real*>(array.data)), capacity_(array.shape[1]), size_(slots < capacity_ ? slots : capacity_),
+          w_(capacity_), y_(capacity_) {}
 
     std::int64_t size() const { return size_; }
 
-    // No vector grows by more when multiplied.
+    // An upper bound on the norm of the matrix: the sum of x x' has no negative eigenvalue.
     double trace(bool positive) const {
         double total = 0;
         for (std::int64_t j = 0; j < size_; ++j) total += of(positive, j)[j];
@@ -53,11 +53,11 @@ public:
     }
 
     // Scale::max
-    void rescale(std::int32_t j, Real by) {
+    void rescale(std::int32_t j, Real factor) {
         for (int c = 0; c < 2; ++c)
             for (std::int64_t i = 0; i < size_; ++i) {
-                of(c, j)[i] *= by;
-                of(c, i)[j] *= by;
+                of(c, j)[i] *= factor;
+                of(c, i)[j] *= factor;
             }
     }
 
@@ -76,12 +76,12 @@ public:
     // The sum of x x', times w; of the first size() coordinates.
     template <class Weight>
     const Real* times(bool positive, Weight&& w) const {
-        for (std::int64_t j = 0; j < room_; ++j) w_[j] = j < size_ ? w(static_cast<std::int32_t>(j)) : Real(0);
+        for (std::int64_t j = 0; j < capacity_; ++j) w_[j] = j < size_ ? w(static_cast<std::int32_t>(j)) : Real(0);
         for (std::int64_t j = 0; j < size_; ++j) {
             const Real* const from = of(positive, j);
             V sums = V::all(0);
             if (from[j] != 0)  // else the class has no row with this feature
-                for (std::int64_t i = 0; i < room_; i += LANES) sums = sums + load(from + i) * load(w_ + i);
+                for (std::int64_t i = 0; i < capacity_; i += LANES) sums = sums + load(from + i) * load(w_ + i);
             y_[j] = static_cast<Real>(sum(sums));
         }
         return y_;

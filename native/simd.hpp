@@ -1,5 +1,5 @@
 // Vectors of eight numbers. The same source is compiled twice, once for any machine and once with AVX2 (RARESTREAM_ISA
-// names the two), and both give the same bits: sums run in one fixed eight-lane order, square root and division are
+// names the two), and both give the same bits: sums have one fixed eight-lane order, square root and division are
 // exact by IEEE 754, and nothing is contracted.
 //
 // Only inline code of this namespace may be instantiated in kernels_*.cpp: a std template compiled there with AVX2
@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "kernels.hpp"
+#include "platform.hpp"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -24,10 +25,6 @@
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
-
-// The row loops are written as small functions and lambdas. A call that is not inlined would pass vectors through memory.
-#define RARESTREAM_ALWAYS_INLINE inline __attribute__((always_inline))
-#define RARESTREAM_INLINE_LAMBDA __attribute__((always_inline))
 
 constexpr int LANES = 8;
 
@@ -229,7 +226,7 @@ RARESTREAM_ALWAYS_INLINE V soft_threshold(const V& z, typename V::Real lam) {
     return soft_threshold(z, V::all(lam));
 }
 
-// The one order of summation: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
+// The sum of the lanes, always in this order: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
 template <class V>
 RARESTREAM_ALWAYS_INLINE double sum(const V& lanes) {
 #if defined(__AVX2__)

@@ -40,9 +40,9 @@ inline SketchRun thin(const double* scores, std::size_t group, std::size_t middl
 
 // Where the group that begins at `start` ends: it weighs at most `limit`, or is a single point.
 inline std::size_t group_end(const std::vector<Point>& points, std::size_t start, double limit) {
-    double whole = points[start].weight;
+    double weight = points[start].weight;
     std::size_t end = start + 1;
-    while (end < points.size() && whole + points[end].weight <= limit) whole += points[end++].weight;
+    while (end < points.size() && weight + points[end].weight <= limit) weight += points[end++].weight;
     return end;
 }
 

@@ -1,6 +1,6 @@
-// Stochastic rounding, for sums of very many rows in float32. With rounding to nearest, a sum of a million numbers of one
-// size is off by percents, as every addition errs to the same side, and in the end it stops growing. Rounded up or down at
-// random, in proportion to the remainder, it is off by a part in ten thousand after ten million rows.
+// Stochastic rounding, for sums of very many rows in float32. With rounding to nearest, a sum of a million equal
+// numbers is off by percents, as every addition is rounded in the same direction, and in the end it stops growing. Rounded
+// up or down at random, in proportion to the remainder, its relative error is 1e-4 after ten million rows.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// Random bits for every coordinate of one row. No two rows have the same counts, which seed them.
+// Random bits for every coordinate of one row. The seed is the number of rows so far, so no two rows share it.
 class RoundingBits {
     std::uint64_t seed_;
 

@@ -1,8 +1,8 @@
 // svmlight text to rows:  label [qid:N] [cost:W] index:value ...  # comment
 //
 // A chunk of whole lines becomes arrays; a line that breaks a rule becomes a BadRow and leaves nothing in them.
-// Ordinary pairs are parsed by svmlight_quick.hpp; anything it stops at (an exponent, qid, a comment, a fault) is parsed
-// here.
+// Ordinary pairs are parsed by svmlight_fast_pairs.hpp; anything it stops at (an exponent, qid, a comment, a fault) is
+// parsed here.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 #include "csr.hpp"
 #include "pool.hpp"
 #include "svmlight_number.hpp"
-#include "svmlight_quick.hpp"
+#include "svmlight_fast_pairs.hpp"
 
 namespace rarestream::svmlight {
 
@@ -41,7 +41,7 @@ enum class Rule : int {  // the messages are in readers/svmlight.py
 struct BadRow {
     std::int64_t line, column;  // from 1; bytes
     Rule rule;
-    std::string token;  // what came, cut short
+    std::string token;  // the offending text, shortened
 };
 
 struct Options {
@@ -56,7 +56,7 @@ struct ParsedRows {
     std::vector<std::int64_t> indptr{0};
     std::vector<double> labels;
     std::vector<std::int64_t> lines;    // of each row, from 1
-    std::vector<std::int32_t> columns;  // where its label stands
+    std::vector<std::int32_t> columns;  // position of its label
     std::vector<double> importances;    // empty unless some row has a cost
     std::vector<std::int64_t> tags;     // empty unless some row has a qid; -1 where there is none
     std::vector<BadRow> bad;
@@ -66,16 +66,17 @@ struct ParsedRows {
 
 class Parser {
 public:
-    Parser(Options options, QuickPairs quick, ParsedRows& rows) : options_(options), quick_(quick), rows_(rows) {}
+    Parser(Options options, FastPairs fast_pairs, ParsedRows& rows)
+        : options_(options), fast_pairs_(fast_pairs), rows_(rows) {}
 
     void parse(const char* text, std::size_t size) {
-        // A pair and what follows it take four bytes at least.
+        // A pair and the separator after it have at least four bytes.
         rows_.indices = pooled<std::int32_t>(size / 4 + 2);
         rows_.values = pooled<float>(size / 4 + 2);
         for (auto* vector : {&rows_.indptr, &rows_.lines}) vector->reserve(size / 64 + 2);
         rows_.labels.reserve(size / 64 + 2);
         rows_.columns.reserve(size / 64 + 2);
-        // The quick way reads past a line: the last lines are moved to where that is allowed.
+        // The fast path reads past the end of a line: the last lines are copied to where that is allowed.
         std::size_t cut = size > padding ? size - padding : 0;
         while (cut > 0 && text[cut - 1] != '\n') --cut;
         if (!lines(text, text + cut) || cut == size) return;
@@ -97,7 +98,7 @@ private:
             line_ = at;
             const bool kept = row(at);
             if (kept) keep();
-            // Whatever became of the row, `at` is in its line.
+            // In any case, `at` is still in this line.
             if (*at != '\n') at = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
             ++at;
             if (static_cast<std::int64_t>(rows_.bad.size()) >= options_.stop_after) return false;
@@ -113,25 +114,25 @@ private:
         while (is_blank(*at)) ++at;
         if (*at == '\n' || *at == '#') return false;
         column_ = static_cast<std::int32_t>(std::min<std::ptrdiff_t>(at - line_ + 1, INT32_MAX));
-        if (quick_label(at)) return features(at) && (builder_.ascending || put_in_order());
+        if (fast_label(at)) return features(at) && (builder_.ascending || sort_row());
         const char* const stop = separator(at);
         if (*stop == ':') {
-            if (options_.label_required) return refuse(Rule::label_missing, at, token(at));
+            if (options_.label_required) return reject(Rule::label_missing, at, token(at));
             label_ = std::numeric_limits<double>::quiet_NaN();
         } else {
-            if (!ends(*stop)) return refuse(Rule::junk, stop, 1);
-            const Number read = careful_value(at, stop, label_);
-            if (read == Number::malformed) return refuse(Rule::label_number, at, stop - at);
-            if (read != Number::fine) return refuse(Rule::label_finite, at, stop - at);
+            if (!ends(*stop)) return reject(Rule::junk, stop, 1);
+            const ParsedNumber read = parse_number(at, stop, label_);
+            if (read == ParsedNumber::malformed) return reject(Rule::label_number, at, stop - at);
+            if (read != ParsedNumber::ok) return reject(Rule::label_finite, at, stop - at);
             at = stop;
             if (!is_blank(*stop)) return true;
             ++at;
         }
-        return features(at) && (builder_.ascending || put_in_order());
+        return features(at) && (builder_.ascending || sort_row());
     }
 
     // A label of one digit with or without a sign, and the blank after it.
-    bool quick_label(const char*& at) {
+    bool fast_label(const char*& at) {
         const bool minus = *at == '-', sign = minus | (*at == '+');
         const unsigned digit = static_cast<unsigned char>(at[sign] ^ '0');
         if (digit > 9 || at[sign + 1] != ' ') return false;
@@ -145,13 +146,13 @@ private:
     bool features(const char*& at) {
         builder_ = {rows_.indices.get() + filled_, rows_.values.get() + filled_, options_.first_index, -1, true};
         for (Step step = Step::next; step == Step::next;) {
-            at = quick_(at, builder_);
+            at = fast_pairs_(at, builder_);
             if (*at == '\n') break;
-            at = some_pairs(at, builder_, 8);  // what AVX2 left may be a longer number only
+            at = some_pairs(at, builder_, 8);  // what AVX2 stopped at may just be a longer number
             if (*at == '\n') break;
             const char* const stop = separator(at);
             if (*stop == ':') {
-                step = careful_pair(at, stop);
+                step = slow_pair(at, stop);
             } else if (!ends(*stop)) {
                 step = bad(Rule::junk, stop, 1);
             } else if (stop != at) {
@@ -168,7 +169,7 @@ private:
     }
 
     // The pair at `at`, or whatever else has a colon: qid, cost, a fault. Moves past it.
-    Step careful_pair(const char*& at, const char* colon) {
+    Step slow_pair(const char*& at, const char* colon) {
         const char* const key = at;
         if (key == colon && key != line_ && !is_blank(key[-1])) {  // a second colon, as in 3:4:5
             const char* from = key;
@@ -181,7 +182,7 @@ private:
         at = end;
         double number = 0;
         if (is(key, colon, "cost")) {
-            const bool fine = whole && careful_value(text, end, importance_) == Number::fine &&
+            const bool fine = whole && parse_number(text, end, importance_) == ParsedNumber::ok &&
                               (importance_ == 0 || importance_ >= SMALLEST_IMPORTANCE) && importance_ <= LARGEST_IMPORTANCE;
             return fine ? Step::next : bad(Rule::cost, text, token(text));
         }
@@ -197,10 +198,10 @@ private:
             return bad(!digits ? Rule::index_whole : negative ? Rule::index_negative : Rule::index_large, key, colon - key);
         }
         if (negative) return bad(Rule::index_negative, key, colon - key);
-        const Number read = whole ? careful_value(text, end, number) : Number::malformed;
-        if (read == Number::malformed) return bad(Rule::value_number, text, token(text));
-        if (read == Number::not_finite) return bad(Rule::value_finite, text, token(text));
-        if (read == Number::too_large || !fits(static_cast<float>(number))) {
+        const ParsedNumber read = whole ? parse_number(text, end, number) : ParsedNumber::malformed;
+        if (read == ParsedNumber::malformed) return bad(Rule::value_number, text, token(text));
+        if (read == ParsedNumber::not_finite) return bad(Rule::value_finite, text, token(text));
+        if (read == ParsedNumber::too_large || !fits(static_cast<float>(number))) {
             return bad(Rule::value_large, text, token(text));
         }
         const std::int32_t j = static_cast<std::int32_t>(index - options_.first_index);
@@ -211,18 +212,18 @@ private:
         return Step::next;
     }
 
-    // Puts a row in order whose indices do not ascend. False: it holds an index 0 where counting starts at 1, or a sum
-    // that float32 cannot hold.
-    bool put_in_order() {
+    // Sorts a row whose indices do not ascend. False: it has an index 0 where counting starts at 1, or a sum that float32
+    // cannot hold.
+    bool sort_row() {
         std::int32_t* const indices = rows_.indices.get() + begin_;
         float* const values = rows_.values.get() + begin_;
-        if (std::find(indices, builder_.index, -1) != builder_.index) return refuse(Rule::index_zero, zero_index(), 1);
+        if (std::find(indices, builder_.index, -1) != builder_.index) return reject(Rule::index_zero, zero_index(), 1);
         const std::int64_t size = canonicalise_row(indices, values, filled_ - begin_, scratch_);
         filled_ = begin_ + size;
-        return std::all_of(values, values + size, fits) || refuse(Rule::sum_large, line_, 0);
+        return std::all_of(values, values + size, fits) || reject(Rule::sum_large, line_, 0);
     }
 
-    // Where the line has its first key of noughts only. There is one.
+    // The position of the first index in the line that consists of zeros. There is one.
     const char* zero_index() const {
         for (const char* at = line_;; ++at) {
             const char* const from = at;
@@ -251,7 +252,7 @@ private:
         }
     }
 
-    bool refuse(Rule rule, const char* place, std::ptrdiff_t size) {
+    bool reject(Rule rule, const char* place, std::ptrdiff_t size) {
         filled_ = begin_;
         rows_.bad.push_back({rows_.lines_read, place - line_ + 1, rule,
                              std::string(place, static_cast<std::size_t>(std::min<std::ptrdiff_t>(size, 64)))});
@@ -259,7 +260,7 @@ private:
     }
 
     Step bad(Rule rule, const char* place, std::ptrdiff_t size) {
-        refuse(rule, place, size);
+        reject(rule, place, size);
         return Step::bad;
     }
 
@@ -297,9 +298,9 @@ private:
     }
 
     Options options_;
-    QuickPairs quick_;
+    FastPairs fast_pairs_;
     ParsedRows& rows_;
-    // The row at hand.
+    // The current row.
     const char* line_ = nullptr;
     std::int64_t begin_ = 0, filled_ = 0, tag_ = -1;
     std::int32_t column_ = 1;
@@ -310,7 +311,7 @@ private:
 
 inline ParsedRows parse(const char* text, std::size_t size, const Options& options, Isa isa) {
     ParsedRows rows;
-    Parser(options, quick_pairs(isa), rows).parse(text, size);
+    Parser(options, fast_pairs(isa), rows).parse(text, size);
     return rows;
 }
 

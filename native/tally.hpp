@@ -1,4 +1,4 @@
-// What a learner remembers of the rows themselves: how many of each class, their mean scores, and an intercept.
+// What every learner counts: rows of each class, their mean scores, and an intercept.
 #pragma once
 
 #include "losses.hpp"
@@ -7,7 +7,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct Tally {            // six doubles, owned by NumPy; the order is that of TALLY in learners/base.py
+struct Tally {            // six doubles, owned by NumPy; the order is that of TALLY in learners/state.py
     double n_pos, n_neg;  // rows of each class, counted by importance
     double a, b;          // mean score of positives, of negatives, each scored before it was learned
     double w0, n0;        // intercept and the root of its squared slopes (logistic losses only)
@@ -36,7 +36,7 @@ struct Tally {            // six doubles, owned by NumPy; the order is that of T
     double share_of_others(bool positive) const { return (positive ? n_neg : n_pos) / (n_pos + n_neg); }
     double mean_of_others(bool positive) const { return positive ? b : a; }
 
-    // By how much s misses the mean score of the other class plus the margin.
+    // s minus its target: the mean score of the other class plus the margin.
     double margin_error(double s, bool positive) const {
         return rarestream::margin_error(s, mean_of_others(positive), positive ? 1 : -1);
     }

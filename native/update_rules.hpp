@@ -11,15 +11,22 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// w = -gamma soft_threshold(z, lambda) / (beta + n)
+// w = -gamma soft_threshold(z, lambda) / (beta + n), of a vector of coordinates.
 template <class V>
 RARESTREAM_ALWAYS_INLINE V weight_of(const V& z, const V& n, typename V::Real gamma, typename V::Real lam,
                                      typename V::Real beta) {
     return (-gamma) * (lam > 0 ? soft_threshold(z, lam) : z) / (beta + n);
 }
 
-// The step of dual averaging, for one coordinate or a vector of them, and for lanes: z grows by z_slope x, v by v_slope
-// x^2.
+// The same of one coordinate.
+template <class Real>
+RARESTREAM_ALWAYS_INLINE Real weight_of(Real z, Real n, Real gamma, Real lam, Real beta) {
+    const Real size = std::fabs(z) - lam;
+    return size > 0 ? (z > 0 ? -gamma : gamma) * size / (beta + n) : 0;
+}
+
+// The step of dual averaging, for one coordinate, for a vector of coordinates, and for lanes: z grows by z_slope x, v by
+// v_slope x^2.
 template <class V, class Slope>
 RARESTREAM_ALWAYS_INLINE void dual_averaging_step(V& z, V& n, const Slope& z_slope, const Slope& v_slope, const V& x) {
     z = z + z_slope * x;
@@ -27,14 +34,14 @@ RARESTREAM_ALWAYS_INLINE void dual_averaging_step(V& z, V& n, const Slope& z_slo
 }
 
 // Follow the regularised leader, proximal: z is the sum of gradients minus sigma w, and v that of squared gradients.
+// `weight` and `step` are for one coordinate (Number is Real) and for a vector of them.
 //
-// A lane takes this step as lanes/step.hpp writes it: dual_averaging_step, then (m - n) w / gamma. Sharing that form would
-// change the last bits of every FTRL model, as v grows here by (h g) g and there by (h c^2 u^2) x^2, and would cost a
-// division more. test_every_lane_learns_what_a_model_of_its_learner_does (tests/learners/test_lanes.py) holds the two
-// together.
+// Lanes have this step in another form (lanes/step.hpp): dual_averaging_step, then (m - n) w / gamma. The two are not
+// shared because v grows here by (h g) g and there by (h c^2 u^2) x^2, which rounds differently: sharing one form would
+// change the last bits of every FTRL model, or of every race with FTRL in it.
+// test_every_lane_learns_what_a_model_of_its_learner_does (tests/engines/test_lanes.py) compares the two.
 template <class Real>
 struct FtrlRule {
-    using V = Vector<Real>;
     Real gamma, per_gamma, lam, beta;  // beta includes gamma l2
     Real cu = 0, hcu = 0;
 
@@ -43,15 +50,20 @@ struct FtrlRule {
           beta(static_cast<Real>(beta_ + gamma_ * l2)) {}
 
     RARESTREAM_ALWAYS_INLINE void begin_row(const Tally&) {}  // weights do not depend on the number of rows
-    RARESTREAM_ALWAYS_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
+
+    template <class Number>
+    RARESTREAM_ALWAYS_INLINE Number weight(const Number& z, const Number& n) const {
+        return weight_of(z, n, gamma, lam, beta);
+    }
 
     RARESTREAM_ALWAYS_INLINE void set_slope(double c, double h, double u) {
         cu = static_cast<Real>(c * u);
         hcu = static_cast<Real>(c * (h * u));
     }
 
-    RARESTREAM_ALWAYS_INLINE void step(V& z, V& n, const V& w, const V& x) const {
-        const V g = cu * x, hg = hcu * x, m = square_root(n * n + hg * g);
+    template <class Number>
+    RARESTREAM_ALWAYS_INLINE void step(Number& z, Number& n, const Number& w, const Number& x) const {
+        const Number g = cu * x, hg = hcu * x, m = square_root(n * n + hg * g);
         z = z + (hg - (m - n) * (per_gamma * w));
         n = m;
     }

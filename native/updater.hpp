@@ -1,16 +1,17 @@
-// The loop of learners whose step is more than a slope: their header has an Updater, which borrows the state.
+// The loop of learners that learn.hpp does not cover: their header defines an Updater, which borrows the state.
 //
 //     template <class Real>
 //     struct Updater {
-//         static bool fits(const Learner&, const State<Real>&);  // whether columns, scalars and arrays are those it
-//         expects Updater(const Learner&, const State<Real>&); Real weight(std::int32_t j) const;                     //
-//         for rows as the model scales them double max_step(double s) const;                       // no step changes a
-//         weight by more, for |x| <= 1 void rescale(std::int32_t j, Real by);                 // Scale::max: x_j of all
-//         rows so far is multiplied by this void step(const ScaledRow<Real>&, double s, bool positive, double h); Tally&
-//         tally;                                          // has counted the row when `step` is called
+//         static bool fits(const Learner&, const State<Real>&);  // whether the state is one of this learner
+//         Updater(const Learner&, const State<Real>&);
+//         Real weight(std::int32_t j) const;          // for rows as the model scales them
+//         double max_step(double s) const;            // an upper bound on the change of a weight, for |x| <= 1
+//         void rescale(std::int32_t j, Real factor);  // Scale::max: x_j of all rows so far is multiplied by it
+//         void step(const ScaledRow<Real>&, double s, bool positive, double h);
+//         Tally& tally;                               // has counted the row when `step` is called
 //     };
 //
-// Several threads may score with one state, so the constructor writes nothing.
+// Several threads may score with one state at once, so the constructor must not write to it.
 #pragma once
 
 #include <cstdint>

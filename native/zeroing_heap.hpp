@@ -37,7 +37,7 @@ public:
     std::int32_t first() const { return heap_[0]; }
 
     // Sets the level at which a coordinate becomes zero; it may be in the heap or not.
-    void put(std::int32_t j, Real level) {
+    void set(std::int32_t j, Real level) {
         std::int64_t i = place_[j] - 1;
         if (i < 0) {
             i = static_cast<std::int64_t>(size_);
@@ -55,15 +55,15 @@ public:
         if (i < last) sift(i, heap_[last], level_[last]);
     }
 
-    // New levels for all, level(j), in the order of the old ones.
+    // Sets all levels to level(j), which must have the order of the old ones; removes those that are zero.
     template <class Level>
-    void renew(Level&& level) {
+    void set_all(Level&& level) {
         for (std::int64_t i = 0; i < size_; ++i) level_[i] = level(heap_[i]);
         while (zero_at(0)) remove(first());
     }
 
 private:
-    // Puts a coordinate at position i, then moves it up or down to where it belongs.
+    // Places a coordinate at position i, then moves it up or down until the heap is in order.
     void sift(std::int64_t i, std::int32_t j, Real level) {
         const std::int64_t size = static_cast<std::int64_t>(size_);
         for (; i > 0; i = (i - 1) / ARITY) {

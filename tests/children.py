@@ -9,19 +9,17 @@ would never end, and then the test fails with what the program wrote so far.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import struct
 import subprocess
-import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 LIMIT = 900.0  # seconds
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP, signal.SIGQUIT)
+POSIX = os.name == "posix"  # elsewhere (Windows) a program is killed, but what it has started may outlive it
 
 _running: set[Child] = set()
 
@@ -32,7 +30,7 @@ class OutOfTimeError(AssertionError):
 
 def default_signals() -> None:
     """Undoes, in a child, what the process that started the tests ignored or blocked."""
-    for number in SIGNALS:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
@@ -56,7 +54,8 @@ class Child(subprocess.Popen[Any]):
             if prepare is not None:
                 prepare()
 
-        super().__init__(words, preexec_fn=begin, start_new_session=True, **{**pipes, "text": True, **options})
+        session = {"preexec_fn": begin, "start_new_session": True} if POSIX else {}
+        super().__init__(words, **{**session, **pipes, "text": True, **options})
         self._timer = threading.Timer(limit, self._expire)
         self._timer.daemon = True
         self._timer.start()
@@ -88,14 +87,17 @@ class Child(subprocess.Popen[Any]):
             time.sleep(0.01)
 
     def until_read(self) -> None:
-        """Waits until it has taken all that was written to it."""
+        """Waits until it has taken all that was written to it. For systems with POSIX pipes."""
+        import fcntl
+        import termios
+
         assert self.stdin is not None
         pipe = self.stdin
         pipe.flush()
         self.until(lambda: struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))) == (0,))
 
     def until_catching(self, number: signal.Signals) -> None:
-        """Waits until it has a handler of its own for a signal."""
+        """Waits until it has a handler of its own for a signal. For Linux."""
 
         def caught() -> bool:
             with open(f"/proc/{self.pid}/status") as status:
@@ -122,6 +124,9 @@ class Child(subprocess.Popen[Any]):
             self.end()
 
     def _kill(self) -> None:
+        if not POSIX:
+            self.kill()
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 

@@ -6,6 +6,7 @@ is there, with a few hundred rows to learn.
 
 from __future__ import annotations
 
+import ast
 import bz2
 import contextlib
 import gzip
@@ -14,6 +15,7 @@ import lzma
 import os
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ from tests import children
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DATA_FILE = re.compile(r"[\w/-]+\.svm(?:\.(?:gz|bz2|xz|zst))?\b")
 COMPRESSED = {
     ".gz": gzip.compress,
@@ -34,6 +37,10 @@ COMPRESSED = {
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor().compress,
 }
+
+
+def name(page: Path) -> str:
+    return page.stem
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -59,7 +66,7 @@ def put_data(named: str) -> None:
         path.write_bytes(COMPRESSED.get(path.suffix, bytes)(rows(seed)))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -87,6 +94,38 @@ def test_the_reference_has_every_public_name():
 def test_every_learner_has_a_page(cls):
     module = cls.__module__.rpartition(".")[2]
     page = (HOME / "docs" / "learners" / f"{module.replace('_', '-')}.md").read_text("utf-8")
+    assert "<!-- facts of the learner -->" in page  # which the site fills from `about`
     assert f"rarestream.learners.{module}" in page  # its maths
     assert f"rarestream.{cls.__name__}" in page
     assert all(cls.about)
+
+
+def test_the_diagram_of_the_architecture_shows_the_layers_that_are_checked():
+    project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))
+    contract = next(one for one in project["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
+    layers = [re.findall(r"rarestream\.(\w+)", layer) for layer in contract["layers"]]
+    diagram = (HOME / "docs" / "architecture.svg").read_text("utf-8")
+    shown = re.findall(r'<g class="layer">(.*?)</g>', diagram, re.DOTALL)
+    assert [re.findall(r'class="name">(\w+)<', layer) for layer in shown] == layers
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "{literalinclude}" in page.read_text("utf-8")], ids=name)
+def test_the_source_that_a_page_includes_is_there(page: Path):
+    for path, options in INCLUDE.findall(page.read_text("utf-8")):
+        source = (page.parent / path).read_text("utf-8")
+        for option, text in re.findall(r"^:([\w-]+): (.*)$", options, re.MULTILINE):
+            if option == "pyobject":
+                assert text in defined_names(source), f"{path} has no {text}"
+            elif option in ("start-at", "start-after", "end-at", "end-before"):
+                assert text.strip('"') in source, f"{path} has no line with {text}"
+
+
+def defined_names(source: str) -> set[str]:
+    """Functions and classes of a module, and the methods of its classes."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+    return found

@@ -45,7 +45,7 @@ def warned(labels: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("act", "python", "command"),
     [
-        (lambda _: rows("1 1:1\n2:1\n"), "labels='optional'", "can be scored: predict"),
+        (lambda _: rows("1 1:1\n2:1\n"), "labels='optional'", "to score them, use rarestream predict"),
         (lambda _: rows("1 1:1\n-1 0:1\n", zero_based=False), "zero_based=True", "--zero-based"),
         (lambda _: rows("1 x\n1 x\n", max_bad_rows=1), "max_bad_rows=1 allows", "--max-bad-rows 1 allows"),
         (lambda _: rows("1 1:1\n-1 1:1\n0 1:1\n"), "positive=VALUE", "--positive VALUE"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,8 @@ from rarestream.errors import ModelFileError, OutputError
 from rarestream.model import Model
 from rarestream.system import check_writable, whole, write_whole
 from tests import children
+
+ROOT = Path(__file__).parents[1]
 
 KILLED = """
 import os, sys
@@ -214,3 +217,90 @@ def test_cores_are_those_this_process_may_use():
     assert system.cores() == len(os.sched_getaffinity(0))
     code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from rarestream.system import cores; print(cores())"
     assert children.run([sys.executable, "-c", code]).stdout == "1\n"
+
+
+EVERYTHING = """
+import hashlib, os, sys
+from pathlib import Path
+from tests import other_systems
+getattr(other_systems, sys.argv[1], lambda: None)()
+if sys.argv[1] == "windows":
+    from rarestream import system
+    assert system.fcntl is None
+    system.WINDOWS = True
+
+import numpy as np
+from rarestream import Model, read, system
+from rarestream.cli import main
+from rarestream.learners.state import zeros
+from rarestream.study.store import Store, TrialsError
+
+if sys.argv[1] != "linux":
+    assert system.cores() == os.cpu_count()
+    assert system.free_memory() == system.UNKNOWN_FREE
+assert system.machine_memory() >= 1 << 28
+assert not zeros((1 << 20,), np.float64, few=True).any()
+
+folder = Path(sys.argv[2])
+rows = b"".join(b"%d %d:1 %d:0.5\\n" % (i % 3 == 0, i % 7 + 1, 10 + i % 3) for i in range(2000))
+(folder / "rows.svm").write_bytes(rows)
+for _ in range(2):  # the second time, it replaces a model
+    model = Model()
+    for block in read(folder / "rows.svm"):
+        model.learn(block)
+    model.save(folder / "model.rare")
+loaded = Model.load(folder / "model.rare")
+loaded.save(folder / "model.rare")  # and here the one that it was loaded from
+reader, writer = os.pipe()
+os.write(writer, rows[: rows.index(b"\\n", 5000) + 1])
+os.close(writer)
+with os.fdopen(reader, "rb", buffering=0) as pipe:
+    piped = np.concatenate([loaded.score(block) for block in read(pipe)])
+system.check_writable(folder / "model.rare")
+
+with Store(folder / "results.jsonl") as store:
+    store.append({"trial": 1})
+    try:
+        Store(folder / "results.jsonl")
+    except TrialsError as error:
+        assert "another run writes to it" in str(error)
+    else:
+        raise AssertionError("locked twice")
+
+for words in (["train", "rows.svm", "-o", "cli.rare", "--shuffle", "1"], ["predict", "cli.rare", "rows.svm", "-o", "scores.txt"]):
+    try:
+        sys.argv = ["rarestream", *(str(folder / word) if "." in word else word for word in words)]
+        main()
+    except SystemExit as end:
+        assert not end.code, words
+for path in sorted(folder.iterdir()):
+    print(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+print(hashlib.sha256(piped.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="imitates other systems on Linux")
+@pytest.mark.parametrize("name", ["macos", "windows"])
+def test_everything_works_without_what_other_systems_lack(tmp_path, name):
+    printed = {}
+    for one in ("linux", name):
+        (tmp_path / one).mkdir()
+        done = children.run([sys.executable, "-c", EVERYTHING, one, tmp_path / one], check=True, cwd=ROOT)
+        printed[one] = done.stdout.replace(str(tmp_path / one), "")
+    assert printed[name] == printed["linux"]
+    assert "cli.rare" in printed[name]
+
+
+def test_without_locks_files_are_removed_that_a_killed_process_left_an_hour_ago(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    with whole(path) as file:
+        file.write(b"old")
+        (left,) = tmp_path.iterdir()
+    old, new = (tmp_path / f"{left.name[:-21]}{digit * 16}.part" for digit in "ab")
+    for one in (old, new):
+        one.write_bytes(b"half of it")
+    os.utime(old, (1, 1))
+    monkeypatch.setattr(system, "fcntl", None)
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == sorted([new.name, "a.txt"])

@@ -11,7 +11,7 @@ import pytest
 
 import rarestream
 import rarestream.sklearn
-from tests import children, stubs
+from tests import children, generated
 
 SNIPPET = """
 from typing import assert_type
@@ -79,5 +79,5 @@ def test_no_public_name_is_of_an_unknown_type(tmp_path):
     assert "Any" not in revealed
 
 
-def test_the_stub_has_every_classifier_and_setting():
-    assert stubs.PATH.read_text() == stubs.text(), "write it again: python -m tests.stubs"
+def test_stubs_and_readme_have_every_public_name_learner_and_setting():
+    assert not generated.outdated(), "run `make lint`, or `python -m tests.generated`, which writes them"

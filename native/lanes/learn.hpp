@@ -14,9 +14,9 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// Calls wide(first lane) for every sixteen lanes, and narrow for eight that may be left.
+// Calls wide(first lane) for every sixteen lanes, and narrow(first lane) for the last eight if there are such.
 template <class Wide, class Narrow>
-RARESTREAM_ALWAYS_INLINE void by_groups(int lanes, Wide&& wide, Narrow&& narrow) {
+RARESTREAM_ALWAYS_INLINE void for_each_group(int lanes, Wide&& wide, Narrow&& narrow) {
     int g = 0;
     for (; g + 16 <= lanes; g += 16) wide(g);
     if (g < lanes) narrow(g);
@@ -26,22 +26,23 @@ RARESTREAM_ALWAYS_INLINE void by_groups(int lanes, Wide&& wide, Narrow&& narrow)
 // and then the row's length and importance alone decide.
 class LaneStepLimit {
     static constexpr float MODERATE = 1e6f;
-    const LaneSettings& set_;
+    const LaneSettings& settings_;
     const double *const a_, *const b_;
     bool moderate_ = true;
 
 public:
-    LaneStepLimit(const LaneSettings& set, const LaneState& state) : set_(set), a_(state.means), b_(a_ + set.lanes) {
-        for (int l = 0; l < set.lanes; ++l) moderate_ &= std::fabs(a_[l]) < MODERATE && std::fabs(b_[l]) < MODERATE;
+    LaneStepLimit(const LaneSettings& settings, const LaneState& state)
+        : settings_(settings), a_(state.means), b_(a_ + settings.lanes) {
+        for (int l = 0; l < settings.lanes; ++l) moderate_ &= std::fabs(a_[l]) < MODERATE && std::fabs(b_[l]) < MODERATE;
     }
 
     // length: of the row, times its importance.
     bool exceeded(const float* scores, double length) {
         bool moderate = true;
-        for (int l = 0; l < set_.lanes; ++l) moderate &= std::fabs(scores[l]) < MODERATE;
+        for (int l = 0; l < settings_.lanes; ++l) moderate &= std::fabs(scores[l]) < MODERATE;
         moderate_ &= moderate;
         if (moderate_ && length * (2 + 3 * double(MODERATE)) < STEP_LIMIT<float>) return false;
-        for (int l = 0; l < set_.lanes; ++l) {
+        for (int l = 0; l < settings_.lanes; ++l) {
             const double slope = 2 + std::fabs(double(scores[l])) + std::fabs(a_[l]) + std::fabs(b_[l]);
             if (!(length * slope < STEP_LIMIT<float>)) return true;
         }
@@ -50,11 +51,11 @@ public:
 };
 
 template <bool Proximal, bool L1>
-std::int64_t learn_lanes(const LaneSettings& set, const LaneState& state, const RowsView& rows, Scale scale, float* scores,
-                         const RowScratch<float>& scratch, float* scaled_weights) {
-    const std::int64_t stride = 2 * set.lanes;
+std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
+                         float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
+    const std::int64_t stride = 2 * settings.lanes;
     const Prefetcher prefetcher(state.table, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
-    LaneStepLimit limit(set, state);
+    LaneStepLimit limit(settings, state);
     float z_slopes[MAX_LANES], v_slopes[MAX_LANES];
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<float> row(rows, i);
@@ -68,17 +69,17 @@ std::int64_t learn_lanes(const LaneSettings& set, const LaneState& state, const 
                 });
                 return {0, sum(xx), 1};
             });
-        float* const row_scores = scores + i * set.lanes;
+        float* const row_scores = scores + i * settings.lanes;
         const float u = static_cast<float>(dot.u);
         const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
         const auto score_all = [&] {
-            by_groups(
-                set.lanes,
+            for_each_group(
+                settings.lanes,
                 [&](int g) {
-                    score_lanes<16, Proximal, L1>(set, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
+                    score_lanes<16, Proximal, L1>(settings, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
                 },
                 [&](int g) {
-                    score_lanes<8, Proximal, L1>(set, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
+                    score_lanes<8, Proximal, L1>(settings, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
                 });
         };
         score_all();
@@ -90,7 +91,8 @@ std::int64_t learn_lanes(const LaneSettings& set, const LaneState& state, const 
         double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
         n += h;
         const LossInput input{positive, h, n, others / (n + others), dot.u};
-        for (int g = 0; g < set.lanes; g += LANE_GROUP) loss_slopes(set, state, g, input, row_scores, z_slopes, v_slopes);
+        for (int g = 0; g < settings.lanes; g += LANE_GROUP)
+            loss_slopes(settings, state, g, input, row_scores, z_slopes, v_slopes);
         if (row.exceeds_largest) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 if (scratch.rescale[p] == 1) continue;
@@ -100,38 +102,38 @@ std::int64_t learn_lanes(const LaneSettings& set, const LaneState& state, const 
             }
             if (Proximal) {  // the step needs the weights as they are now; the scores remain those before
                 float before[MAX_LANES];
-                std::memcpy(before, row_scores, static_cast<std::size_t>(set.lanes) * sizeof(float));
+                std::memcpy(before, row_scores, static_cast<std::size_t>(settings.lanes) * sizeof(float));
                 score_all();
-                std::memcpy(row_scores, before, static_cast<std::size_t>(set.lanes) * sizeof(float));
+                std::memcpy(row_scores, before, static_cast<std::size_t>(settings.lanes) * sizeof(float));
             }
         }
-        by_groups(
-            set.lanes,
+        for_each_group(
+            settings.lanes,
             [&](int g) {
-                step_lanes<16, Proximal>(set, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+                step_lanes<16, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
             },
             [&](int g) {
-                step_lanes<8, Proximal>(set, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+                step_lanes<8, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
             });
     }
     return rows.size;
 }
 
-inline std::int64_t learn_any_lanes(const LaneSettings& set, const LaneState& state, const RowsView& rows, Scale scale,
+inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
                                     float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
-    const auto kernel = set.any_proximal ? (set.any_l1 ? learn_lanes<true, true> : learn_lanes<true, false>)
-                                         : (set.any_l1 ? learn_lanes<false, true> : learn_lanes<false, false>);
-    return kernel(set, state, rows, scale, scores, scratch, scaled_weights);
+    const auto kernel = settings.any_proximal ? (settings.any_l1 ? learn_lanes<true, true> : learn_lanes<true, false>)
+                                              : (settings.any_l1 ? learn_lanes<false, true> : learn_lanes<false, false>);
+    return kernel(settings, state, rows, scale, scores, scratch, scaled_weights);
 }
 
-// The order of summation is that of learn.hpp.
-inline void score_one_lane(const LaneSettings& set, const LaneState& state, int lane, const RowsView& rows, Scale scale,
-                           double* scores, const RowScratch<float>& scratch) {
-    const int first = lane / 16 * 16, width = set.lanes - first < 16 ? set.lanes - first : 16;
-    const std::int64_t stride = 2 * set.lanes;
+// Scores with the weights of one lane. The order of summation is that of learn.hpp.
+inline void score_one_lane(const LaneSettings& settings, const LaneState& state, int lane, const RowsView& rows,
+                           Scale scale, double* scores, const RowScratch<float>& scratch) {
+    const int first = lane / 16 * 16, width = settings.lanes - first < 16 ? settings.lanes - first : 16;
+    const std::int64_t stride = 2 * settings.lanes;
     const float* const z_of = state.table + first + lane;
     const float* const n_of = z_of + width;
-    const float gamma = -set.minus_gamma[lane], lam = set.lam[lane], beta = set.beta[lane];
+    const float gamma = -settings.minus_gamma[lane], lam = settings.lam[lane], beta = settings.beta[lane];
     const Prefetcher prefetcher(z_of, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
     score_rows<float>(prefetcher, state.largest, rows, scale, scores, scratch,
                       [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {

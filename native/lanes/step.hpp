@@ -44,13 +44,13 @@ RARESTREAM_ALWAYS_INLINE V scaled_weight(const V& z, const V& n, const V& lam, c
 
 // <w, u x> of the W lanes from g on. Scaled weights are kept for a proximal step, which needs them again.
 template <int W, bool Proximal, bool L1>
-inline void score_lanes(const LaneSettings& set, int g, const float* table, const Row<float>& row, const float* x, float u,
-                        float* scaled_weights, float* scores) {
+inline void score_lanes(const LaneSettings& settings, int g, const float* table, const Row<float>& row, const float* x,
+                        float u, float* scaled_weights, float* scores) {
     using V = LaneVector<W>;
-    const std::int64_t stride = 2 * set.lanes, k = row.k;
+    const std::int64_t stride = 2 * settings.lanes, k = row.k;
     const std::int32_t* const at = row.at;
     const float* const first = table + 2 * g;
-    const V lam = V::load(set.lam + g), beta = V::load(set.beta + g);
+    const V lam = V::load(settings.lam + g), beta = V::load(settings.beta + g);
     V sums = V::all(0);
     for (std::int64_t p = 0; p < k; ++p) {
         const float* const z = first + at[p] * stride;
@@ -58,26 +58,26 @@ inline void score_lanes(const LaneSettings& set, int g, const float* table, cons
         if (Proximal) w.store(scaled_weights + p * W);
         sums = sums + w * V::all(x[p]);
     }
-    (V::load(set.minus_gamma + g) * sums * V::all(u)).store(scores + g);
+    (V::load(settings.minus_gamma + g) * sums * V::all(u)).store(scores + g);
 }
 
 // Updates z and n of the W lanes from g on: the step of dual averaging, and in proximal lanes (FTRL) the term of the old
 // weight.
 template <int W, bool Proximal>
-inline void step_lanes(const LaneSettings& set, int g, float* table, const Row<float>& row, const float* x,
+inline void step_lanes(const LaneSettings& settings, int g, float* table, const Row<float>& row, const float* x,
                        const float* scaled_weights, const float* z_slopes, const float* v_slopes) {
     using V = LaneVector<W>;
-    const std::int64_t stride = 2 * set.lanes, k = row.k;
+    const std::int64_t stride = 2 * settings.lanes, k = row.k;
     const std::int32_t* const at = row.at;
     float* const first = table + 2 * g;
-    const V proximal = V::load(set.proximal + g);
+    const V proximal = V::load(settings.proximal + g);
     const V z_slope = V::load(z_slopes + g), v_slope = V::load(v_slopes + g);
     for (std::int64_t p = 0; p < k; ++p) {
         float* const here = first + at[p] * stride;
         V z = V::load(here), n = V::load(here + W);
         const V before = n;
         dual_averaging_step(z, n, z_slope, v_slope, V::all(x[p]));
-        // The scaled weight is -w / gamma, so this is z - (n - before) w / gamma: see FtrlRule.
+        // The scaled weight is -w / gamma, so this is z - (n - before) w / gamma, as in FtrlRule of update_rules.hpp.
         if (Proximal) z = z + (n - before) * (proximal * V::load(scaled_weights + p * W));
         z.store(here);
         n.store(here + W);

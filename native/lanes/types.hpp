@@ -23,7 +23,7 @@ struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they ca
     double intercept_rate[MAX_LANES], intercept_beta[MAX_LANES];  // rate 0: no intercept
     double power[MAX_LANES];                                      // r: v grows with |c|^r; 2 in FTRL
     std::int32_t power_code[MAX_LANES];
-    int lanes;  // a multiple of LANE_GROUP; the last ones repeat the first lane where there are fewer settings
+    int lanes;  // a multiple of LANE_GROUP; where there are fewer settings, the last lanes repeat the first
     bool any_l1, any_proximal, any_other_power;
     bool group_has_logistic[MAX_LANES / LANE_GROUP];
 };

@@ -1,3 +1,4 @@
+// AdaGrad: dual averaging of the logistic loss with a step size per coordinate. Maths: src/rarestream/learners/adagrad.py.
 #pragma once
 
 #include "../update_rules.hpp"
@@ -6,7 +7,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct AdaGrad {  // maths: src/rarestream/learners/adagrad.py
+struct AdaGrad {
     double eta, lam, epsilon, intercept;
 
     template <class Real>

@@ -1,3 +1,4 @@
+// AdaOAM: adaptive gradient steps on the pairwise square loss. Maths: src/rarestream/learners/adaoam.py.
 #pragma once
 
 #include "../second_moments.hpp"
@@ -6,7 +7,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
+struct AdaOam {
     double eta, lam, epsilon, rank, seed;
 
     struct Scalars {
@@ -17,8 +18,8 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
     template <class Real>
     struct Updater {
         using V = Vector<Real>;
-        static constexpr std::int64_t CHUNK = 64 * LANES;  // coordinates at a time: they stay in the nearest cache
-        static constexpr double MINIMUM = sizeof(Real) == 4 ? 1e-18 : 1e-150;  // of epsilon: smaller g have no square
+        static constexpr std::int64_t CHUNK = 64 * LANES;  // coordinates at a time: they stay in the L1 cache
+        static constexpr double MINIMUM = sizeof(Real) == 4 ? 1e-18 : 1e-150;  // epsilon: the square of a smaller g is 0
 
         const double eta, lam, epsilon;
         const std::uint64_t seed;
@@ -48,19 +49,19 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
 
         Real weight(std::int32_t j) const { return w[j]; }
 
-        // A step is eta long at most; it is g, and g^2 in v, that must not overflow. RoundingBits may make the sketch
-        // larger than what it stands for, by far less than 16 times.
+        // A step has length eta at most; it is g, and g^2 in v, that must not overflow. Random signs may make the sketch
+        // larger than the sum it approximates, but by far less than 16 times.
         double max_step(double s) const {
-            const double far = 1 + own.longest;
-            return eta + 16 * (lam + far * far) * (1 + std::fabs(s) + std::sqrt(own.ww));
+            const double length = 1 + own.longest;
+            return eta + 16 * (lam + length * length) * (1 + std::fabs(s) + std::sqrt(own.ww));
         }
 
-        void rescale(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real factor) {
             const double root = std::sqrt(v[j]);
-            w[j] = static_cast<Real>(w[j] * by * (epsilon + root) / (epsilon + by * root));
-            v[j] *= by * by;
-            for (int c = 0; c < 2 + 2 * rank; ++c) sums[c * column_stride + j] *= by;
-            if (rank == 0) moments.rescale(j, by);
+            w[j] = static_cast<Real>(w[j] * factor * (epsilon + root) / (epsilon + factor * root));
+            v[j] *= factor * factor;
+            for (int c = 0; c < 2 + 2 * rank; ++c) sums[c * column_stride + j] *= factor;
+            if (rank == 0) moments.rescale(j, factor);
         }
 
         void step(const ScaledRow<Real>& row, double, bool positive, double h) {
@@ -68,12 +69,12 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
             add(row, positive, h);
             const bool others = !positive;
             const double n = positive ? tally.n_neg : tally.n_pos, y = positive ? 1 : -1;
-            if (n < MINIMUM) return;  // not seen yet, or with importances that are next to nothing
-            double s = 0;             // once more: weights may have shrunk since it was scored
+            if (n < MINIMUM) return;  // no rows of that class yet, or none of a noticeable importance
+            double s = 0;             // again: `rescale` may have changed weights since the row was scored
             for (std::int64_t p = 0; p < row.k; ++p) s += double(w[row.at[p]]) * row.x[p];
             const double a = products(others) / n, c = s - a - y;  // a = <w, m>
-            const double back = rank == 0 ? a : centre(others, a) / n;
-            descend(row, c, others, -(c + back) / n, n, h);
+            const double correction = rank == 0 ? a : centre(others, a) / n;
+            descend(row, c, others, -(c + correction) / n, n, h);
         }
 
     private:
@@ -97,8 +98,7 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
             }
         }
 
-        // <column, w> of the coordinates start .. stop. What is past the state's end counts as zeros, as room to spare
-        // does.
+        // <column, w> of the coordinates start .. stop. Past the end of the state there are zeros, as in unused slots.
         double product(const Real* column, std::int64_t start, std::int64_t stop) const {
             V sums = V::all(0);
             std::int64_t j = start;
@@ -133,11 +133,11 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
             return dot(rho, u, rank);
         }
 
-        // g = lambda w + c x + pull S + Z u / n, or Q w in place of the last; and the step.
-        void descend(const ScaledRow<Real>& row, double c, bool others, double pull, double n, double h) {
-            const Real l2 = static_cast<Real>(lam), of_x = static_cast<Real>(c), of_S = static_cast<Real>(pull);
+        // g = lambda w + c x + c_S S + Z u / n, or Q w / n in place of the last; and the step.
+        void descend(const ScaledRow<Real>& row, double c, bool others, double c_S, double n, double h) {
+            const Real l2 = static_cast<Real>(lam), of_x = static_cast<Real>(c), of_S = static_cast<Real>(c_S);
             const Real of_Q = static_cast<Real>(1 / n), eps = static_cast<Real>(epsilon);
-            const Real rate = static_cast<Real>(h * eta), times = static_cast<Real>(h);
+            const Real rate = static_cast<Real>(h * eta), importance = static_cast<Real>(h);
             const Real* const Q = rank ? nullptr : moments.times(others, [this](std::int32_t j) { return w[j]; });
             std::int64_t p = 0;
             double ww = 0;
@@ -159,7 +159,7 @@ struct AdaOam {  // maths: src/rarestream/learners/adaoam.py
                 for (std::int64_t j = 0; j < run; ++j) any |= g[j] != 0;
                 if (any) {  // memory of features never seen is not touched
                     for (std::int64_t j = 0; j < run; ++j) {
-                        squares[j] += times * (g[j] * g[j]);
+                        squares[j] += importance * (g[j] * g[j]);
                         to[j] -= rate * g[j] / (eps + std::sqrt(squares[j]));
                     }
                 }

@@ -1,3 +1,5 @@
+// Dual averaging on the AUC or the logistic loss, without and with a budget of weights. Maths:
+// src/rarestream/learners/dual_averaging.py.
 #pragma once
 
 #include "../losses.hpp"
@@ -8,7 +10,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct DualAveraging {  // maths: src/rarestream/learners/dual_averaging.py
+struct DualAveraging {
     double logistic, gamma, lam, beta, r;
 
     template <class Real>
@@ -44,7 +46,7 @@ struct DualAveragingBudget {
         const MagnitudeHistogram histogram;
         Pair<Real>* const pairs;
         const Real gamma, beta;
-        Real least;  // smallest |z w| of a weight that is kept
+        Real smallest_kept;  // the smallest |z w| of a weight that is kept
 
         static bool fits(const DualAveragingBudget&, const State<Real>& state) {
             return state.columns == 2 && state.row_stride == 2 && state.n_scalars * sizeof(double) == sizeof(Tally) &&
@@ -54,30 +56,30 @@ struct DualAveragingBudget {
         Updater(const DualAveragingBudget& learner, const State<Real>& state)
             : tally(tally_of(state)), rule(learner.rule), histogram(state.extra[0].data, learner.budget),
               pairs(state.pairs()), gamma(static_cast<Real>(rule.gamma)), beta(static_cast<Real>(rule.beta)),
-              least(histogram.smallest_kept<Real>()) {}
+              smallest_kept(histogram.smallest_kept<Real>()) {}
 
         RARESTREAM_ALWAYS_INLINE Real weight(std::int32_t j) const {
             const Real w = weight_of_pair(pairs[j]);
-            return std::fabs(pairs[j].z * w) >= least ? w : Real(0);
+            return std::fabs(pairs[j].z * w) >= smallest_kept ? w : Real(0);
         }
 
         double max_step(double s) const { return 2 + std::fabs(s) + std::fabs(tally.a) + std::fabs(tally.b); }
 
-        void rescale(std::int32_t j, Real by) {
-            change(j, [by](Pair<Real>& pair) {
-                pair.z *= by;
-                pair.n *= by;
+        void rescale(std::int32_t j, Real factor) {
+            update(j, [factor](Pair<Real>& pair) {
+                pair.z *= factor;
+                pair.n *= factor;
             });
         }
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double c = rule.slope_of_counted(tally, s, positive, h);
-            auto coordinates = rule.template rule<Real>();
-            coordinates.set_slope(c, h, 1);
+            auto row_rule = rule.template rule<Real>();
+            row_rule.set_slope(c, h, 1);
             for (std::int64_t p = 0; c != 0 && p < row.k; ++p)
-                change(row.at[p], [&](Pair<Real>& pair) RARESTREAM_INLINE_LAMBDA { coordinates.step(pair, row.x[p]); });
+                update(row.at[p], [&](Pair<Real>& pair) RARESTREAM_INLINE_LAMBDA { row_rule.step(pair, row.x[p]); });
             histogram.update_threshold();  // also when c is 0: coordinates may have been rescaled
-            least = histogram.smallest_kept<Real>();
+            smallest_kept = histogram.smallest_kept<Real>();
         }
 
     private:
@@ -86,10 +88,10 @@ struct DualAveragingBudget {
         }
 
         template <class Change>
-        RARESTREAM_ALWAYS_INLINE void change(std::int32_t j, Change&& act) {
+        RARESTREAM_ALWAYS_INLINE void update(std::int32_t j, Change&& change) {
             Pair<Real> pair = pairs[j];
             const Real before = pair.z * weight_of_pair(pair);
-            act(pair);
+            change(pair);
             histogram.move(before, pair.z * weight_of_pair(pair));
             pairs[j] = pair;
         }

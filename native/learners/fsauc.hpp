@@ -1,12 +1,14 @@
+// FSAUC: stages of primal-dual steps in an l1 ball. Maths: src/rarestream/learners/fsauc.py.
 #pragma once
 
 #include "../l1_ball.hpp"
+#include "../portable_math.hpp"
 #include "../updater.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
+struct Fsauc {
     double r, stages, stage_rows;
 
     template <class Real>
@@ -20,13 +22,14 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
         struct Scalars {
             double a, b, alpha;
             double a_centre, b_centre, alpha_centre;  // at the start of the stage
-            double eta, width, alpha_width, beta;  // step, bounds on the way from the centre, and the rate of the next eta
-            double stage, rows;                    // which, and how many rows of it were learned
-            double n, thetas, a_sum, b_sum;        // sums over the stage, by importance: of 1, theta, a and b
-            double theta, sizes, living;           // of the l1 ball
-            double near, far, along;               // |w - centre|^2 of nonzero and of zero weights; <sign(w), centre>
+            double eta, width, alpha_width,
+                beta;                        // step size, bounds on the distance from the centre, rate of the next eta
+            double stage, rows;              // the current stage, and the rows of it learned so far
+            double n, thetas, a_sum, b_sum;  // sums over the stage, by importance: of 1, theta, a and b
+            double theta, sizes, living;     // of the l1 ball
+            double near, far, along;         // |w - centre|^2 of nonzero and of zero weights; <sign(w), centre>
         };
-        // Sizes are |w| + theta: beyond this many times the mean |w|, theta would cost |w| too many digits.
+        // Sizes are |w| + theta: with a theta of more than this many times the mean |w|, they lose too many digits of |w|.
         static constexpr double MAXIMUM = 32;
         static constexpr double TINY = sizeof(Real) == 4 ? 1e-37 : 1e-300;
 
@@ -50,10 +53,10 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
                                                                             now.theta,
                                                                             now.sizes,
                                                                             now.living} {
-            count();
+            update_per_n();
         }
 
-        void count() { per_n = now.n > 0 ? 1 / now.n : 0; }
+        void update_per_n() { per_n = now.n > 0 ? 1 / now.n : 0; }
 
         static double iterate(Real u, double theta) { return u > 0 ? u - theta : u < 0 ? u + theta : 0; }
 
@@ -67,94 +70,95 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
 
         double max_step(double s) const { return (1 + now.n) * (1 + fsauc.r) + now.eta * (1 + std::fabs(s) + 4 * fsauc.r); }
 
-        // A coordinate's share of near, far and along: subtracted (by -1) before it changes, added (by 1) after.
-        RARESTREAM_ALWAYS_INLINE void weigh(const Coordinate& at, double by) {
+        // Adds a coordinate's share of near, far and along: with sign -1 before it changes, with sign 1 after.
+        RARESTREAM_ALWAYS_INLINE void add_distance(const Coordinate& at, double sign) {
             const double centre = at.centre;
             if (at.u == 0) {
-                now.far += by * centre * centre;
+                now.far += sign * centre * centre;
             } else {
                 const double away = iterate(at.u, now.theta) - centre;
-                now.near += by * away * away;
-                now.along += at.u > 0 ? by * centre : -by * centre;
+                now.near += sign * away * away;
+                now.along += at.u > 0 ? sign * centre : -sign * centre;
             }
         }
 
-        RARESTREAM_ALWAYS_INLINE void put(std::int32_t j, double w) {
+        RARESTREAM_ALWAYS_INLINE void set_weight(std::int32_t j, double w) {
             const Real size = static_cast<Real>(std::fabs(w) + now.theta);
-            const bool lives = size > now.theta && std::fabs(w) > TINY;
-            table[j].u = lives ? (w > 0 ? size : -size) : 0;
-            ball.put(j, lives ? size : 0);
+            const bool nonzero = size > now.theta && std::fabs(w) > TINY;
+            table[j].u = nonzero ? (w > 0 ? size : -size) : 0;
+            ball.set(j, nonzero ? size : 0);
         }
 
-        void rescale(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real factor) {
             Coordinate& at = table[j];
             const double past = at.past + part(at.u, now.thetas);
-            weigh(at, -1);
-            put(j, by * iterate(at.u, now.theta));
-            at.past = static_cast<Real>(by * past - part(at.u, now.thetas));
-            at.centre *= by;
-            weigh(at, 1);
-            for (Real& sum : at.sum) sum *= by;
+            add_distance(at, -1);
+            set_weight(j, factor * iterate(at.u, now.theta));
+            at.past = static_cast<Real>(factor * past - part(at.u, now.thetas));
+            at.centre *= factor;
+            add_distance(at, 1);
+            for (Real& sum : at.sum) sum *= factor;
         }
 
-        // Sets theta and its sum to 0. `settle` must follow for every coordinate, to move what they represented into it.
-        void begin() { now.theta = now.thetas = now.sizes = now.living = now.near = now.along = 0; }
+        // Sets theta and its sum to 0. `restore` must follow for every coordinate, with the values it had before.
+        void clear_theta() { now.theta = now.thetas = now.sizes = now.living = now.near = now.along = 0; }
 
-        void settle(std::int32_t j, double w, double past) {
+        void restore(std::int32_t j, double w, double past) {
             Coordinate& at = table[j];
             ball.place[j] = 0;
-            put(j, w);
+            set_weight(j, w);
             at.past = static_cast<Real>(past - part(at.u, 0));
-            weigh(at, 1);
+            add_distance(at, 1);
         }
 
+        // The same weights with theta = 0.
         void rebase() {
             const std::int64_t living = static_cast<std::int64_t>(now.living);
             const double theta = now.theta, thetas = now.thetas;
-            begin();
+            clear_theta();
             for (std::int64_t p = 0; p < living; ++p) {
                 const std::int32_t j = ball.at[p];
                 const Real u = table[j].u;
-                settle(j, iterate(u, theta), table[j].past + part(u, thetas));
+                restore(j, iterate(u, theta), table[j].past + part(u, thetas));
             }
         }
 
-        // Draws (w, a, b) towards the centre.
-        void draw(double by) {
+        // Moves (w, a, b) towards the centre: the distance is multiplied by `factor`.
+        void pull_to_centre(double factor) {
             const double theta = now.theta, thetas = now.thetas;
-            begin();
+            clear_theta();
             now.far = 0;
             for (std::int32_t j = 0; j < slots; ++j) {
                 const Coordinate at = table[j];
                 if (at.u == 0 && at.centre == 0) continue;
-                settle(j, at.centre + by * (iterate(at.u, theta) - at.centre), at.past + part(at.u, thetas));
+                restore(j, at.centre + factor * (iterate(at.u, theta) - at.centre), at.past + part(at.u, thetas));
             }
-            now.a = now.a_centre + by * (now.a - now.a_centre);
-            now.b = now.b_centre + by * (now.b - now.b_centre);
+            now.a = now.a_centre + factor * (now.a - now.a_centre);
+            now.b = now.b_centre + factor * (now.b - now.b_centre);
         }
 
-        void move(const ScaledRow<Real>& row, double by) {
+        // w += c x, projected on the ball.
+        void move(const ScaledRow<Real>& row, double c) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
                 row.scratch[p] = static_cast<Real>(at.past + part(at.u, now.thetas));
-                weigh(at, -1);
-                put(row.at[p], iterate(at.u, now.theta) + by * row.x[p]);
-                weigh(at, 1);
+                add_distance(at, -1);
+                set_weight(row.at[p], iterate(at.u, now.theta) + c * row.x[p]);
+                add_distance(at, 1);
             }
             const double theta = now.theta;
-            const auto look = [&](std::int32_t j) { __builtin_prefetch(table + j, 1); };
-            ball.project(fsauc.r, look, [&](std::int32_t j) {
+            const auto prefetch = [&](std::int32_t j) { __builtin_prefetch(table + j, 1); };
+            ball.project(fsauc.r, prefetch, [&](std::int32_t j) {
                 Coordinate& at = table[j];
-                weigh(at, -1);
+                add_distance(at, -1);
                 at.past = static_cast<Real>(at.past + part(at.u, now.thetas));
                 at.u = 0;
-                weigh(at, 1);
+                add_distance(at, 1);
             });
-            const double more = now.theta - theta, excess = now.sizes - now.living * theta;
-            now.near += more * (now.living * more - 2 * (excess - now.along));
+            const double raised = now.theta - theta, excess = now.sizes - now.living * theta;
+            now.near += raised * (now.living * raised - 2 * (excess - now.along));
             if (now.living == 0 || !(now.living * now.theta <= MAXIMUM * fsauc.r)) rebase();
-            // Last, and from what it was before the row: a weight that the row's own threshold makes zero has no part in
-            // the sum.
+            // Last, and from the sum before the row: a weight that the row's own threshold makes zero adds nothing to it.
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
                 at.past = static_cast<Real>(row.scratch[p] - part(at.u, now.thetas));
@@ -174,23 +178,23 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             const double c = others * (s - mean - (positive ? 1 + now.alpha : -1 - now.alpha));
             const double up = others * ((positive ? -s : s) - (1 - others) * now.alpha);
             if (c != 0) move(row, -eta * c);
-            mean = bounded(mean + eta * others * (s - mean), r);
-            now.alpha = bounded(now.alpha + eta * up, 2 * r);
+            mean = clipped(mean + eta * others * (s - mean), r);
+            now.alpha = clipped(now.alpha + eta * up, 2 * r);
             const double a = now.a - now.a_centre, b = now.b - now.b_centre;
             const double away = now.near + now.far + a * a + b * b;
-            if (away > now.width * now.width) draw(now.width / std::sqrt(away));
-            now.alpha = now.alpha_centre + bounded(now.alpha - now.alpha_centre, now.alpha_width);
+            if (away > now.width * now.width) pull_to_centre(now.width / std::sqrt(away));
+            now.alpha = now.alpha_centre + clipped(now.alpha - now.alpha_centre, now.alpha_width);
             now.n += h;
             now.thetas += h * now.theta;
             now.a_sum += h * now.a;
             now.b_sum += h * now.b;
             if (++now.rows == fsauc.stage_rows && now.stage < fsauc.stages) next_stage();
-            count();
+            update_per_n();
         }
 
         // Starts again from the mean of the stage, with shorter steps and tighter bounds.
         void next_stage() {
-            count();
+            update_per_n();
             const double n_neg = tally.n_neg > 0 ? tally.n_neg : 1, n_pos = tally.n_pos > 0 ? tally.n_pos : 1;
             double apart = 0;  // of the class means of x, along the weights
             for (std::int32_t j = 0; j < slots; ++j) {
@@ -202,10 +206,10 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             now.a = now.a_centre = now.a_sum * per_n;
             now.b = now.b_centre = now.b_sum * per_n;
             now.alpha = now.alpha_centre = apart;
-            begin();
+            clear_theta();
             now.n = now.a_sum = now.b_sum = now.far = now.rows = 0;
             for (std::int32_t j = 0; j < slots; ++j)
-                if (table[j].u != 0 || table[j].centre != 0) settle(j, table[j].centre, 0);
+                if (table[j].u != 0 || table[j].centre != 0) restore(j, table[j].centre, 0);
             ++now.stage;
 
             const double p = tally.n_pos / (tally.n_pos + tally.n_neg), q = p < 1 - p ? p : 1 - p;
@@ -219,8 +223,6 @@ struct Fsauc {  // maths: src/rarestream/learners/fsauc.py
             if (slower < 1) now.eta *= slower;
             now.beta = beta;
         }
-
-        static double bounded(double x, double most) { return x > most ? most : x < -most ? -most : x; }
     };
 };
 

@@ -1,3 +1,4 @@
+// FTRL-AUC, with lazy and with exact class means. Maths: src/rarestream/learners/ftrl_auc.py.
 #pragma once
 
 #include "../update_rules.hpp"
@@ -7,7 +8,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct FtrlAuc {  // maths: src/rarestream/learners/ftrl_auc.py
+struct FtrlAuc {
     double gamma, lam, l2, beta;
 
     template <class Real>
@@ -22,7 +23,7 @@ struct FtrlAuc {  // maths: src/rarestream/learners/ftrl_auc.py
 };
 
 // means="exact": a coordinate also holds the sums of x over positives and over negatives, and the inner products of the
-// weights with them are kept up as weights and sums change, so both class means are current at no more than O(k).
+// weights with them are updated as weights and sums change, so both class means are current at a cost of O(k).
 struct FtrlAucExact {
     double gamma, lam, l2, beta;
 
@@ -34,9 +35,9 @@ struct FtrlAucExact {
         struct Scalars {
             double dot[2];  // <w, sum>
         };
-        const Real gamma, per_gamma, lam, beta;
+        const FtrlRule<Real> rule;
         Coordinate* const table;
-        Scalars& numbers;
+        Scalars& scalars;
         Tally& tally;
 
         static bool fits(const FtrlAucExact&, const State<Real>& state) {
@@ -44,30 +45,25 @@ struct FtrlAucExact {
         }
 
         Updater(const FtrlAucExact& learner, const State<Real>& state)
-            : gamma(static_cast<Real>(learner.gamma)), per_gamma(static_cast<Real>(1 / learner.gamma)),
-              lam(static_cast<Real>(learner.lam)), beta(static_cast<Real>(learner.beta + learner.gamma * learner.l2)),
-              table(reinterpret_cast<Coordinate*>(state.table)), numbers(scalars_of<Scalars>(state)),
-              tally(tally_of(state)) {}
+            : rule(learner.gamma, learner.lam, learner.l2, learner.beta), table(reinterpret_cast<Coordinate*>(state.table)),
+              scalars(scalars_of<Scalars>(state)), tally(tally_of(state)) {}
 
-        Real weight(const Coordinate& at) const {
-            const Real size = std::fabs(at.z) - lam;
-            return size > 0 ? (at.z > 0 ? -gamma : gamma) * size / (beta + at.n) : 0;
-        }
+        Real weight(const Coordinate& at) const { return rule.weight(at.z, at.n); }
         Real weight(std::int32_t j) const { return weight(table[j]); }
 
         double mean(bool positive) const {
             const double n = positive ? tally.n_pos : tally.n_neg;
-            return n > 0 ? numbers.dot[positive] / n : 0;
+            return n > 0 ? scalars.dot[positive] / n : 0;
         }
 
         double max_step(double s) const { return 2 + std::fabs(s) + std::fabs(mean(true)) + std::fabs(mean(false)); }
 
-        void rescale(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real factor) {
             Coordinate& at = table[j];
             const Coordinate before = at;
-            at = {by * at.z, by * at.n, {by * at.sum[0], by * at.sum[1]}};
+            at = {factor * at.z, factor * at.n, {factor * at.sum[0], factor * at.sum[1]}};
             for (int c = 0; c < 2; ++c)
-                numbers.dot[c] += double(weight(at)) * at.sum[c] - double(weight(before)) * before.sum[c];
+                scalars.dot[c] += double(weight(at)) * at.sum[c] - double(weight(before)) * before.sum[c];
         }
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
@@ -75,18 +71,18 @@ struct FtrlAucExact {
                 Coordinate& at = table[row.at[p]];
                 const Real before = at.sum[positive];
                 at.sum[positive] += static_cast<Real>(h) * row.x[p];
-                numbers.dot[positive] += double(weight(at)) * (double(at.sum[positive]) - before);
+                scalars.dot[positive] += double(weight(at)) * (double(at.sum[positive]) - before);
             }
-            const double c = 2 * tally.share_of_others(positive) * (s - mean(!positive) - (positive ? 1 : -1));
-            const Real slope = static_cast<Real>(c), slopes = static_cast<Real>(c * h);
+            const double error = s - mean(!positive) - (positive ? 1 : -1);
+            const double c = pairwise_slope(tally.share_of_others(positive), error);
+            FtrlRule<Real> row_rule = rule;
+            row_rule.set_slope(c, h, 1);
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
-                const Real w = weight(at), g = slope * row.x[p], hg = slopes * row.x[p];
-                const Real root = std::sqrt(at.n * at.n + hg * g);
-                at.z += hg - (root - at.n) * (per_gamma * w);
-                at.n = root;
+                const Real w = weight(at);
+                row_rule.step(at.z, at.n, w, row.x[p]);
                 const double moved = double(weight(at)) - w;
-                for (int k = 0; k < 2; ++k) numbers.dot[k] += moved * at.sum[k];
+                for (int k = 0; k < 2; ++k) scalars.dot[k] += moved * at.sum[k];
             }
         }
     };

@@ -1,3 +1,4 @@
+// FTRL-Proximal on the logistic loss. Maths: src/rarestream/learners/ftrl_proximal.py.
 #pragma once
 
 #include "../update_rules.hpp"
@@ -6,7 +7,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct FtrlProximal {  // maths: src/rarestream/learners/ftrl_proximal.py
+struct FtrlProximal {
     double gamma, lam, l2, beta, intercept;
 
     template <class Real>

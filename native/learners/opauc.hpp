@@ -1,3 +1,5 @@
+// OPAUC: gradient steps on the pairwise square loss with covariances, sketched or in full. Maths:
+// src/rarestream/learners/opauc.py.
 #pragma once
 
 #include "../dense_weights.hpp"
@@ -8,7 +10,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// maths: src/rarestream/learners/opauc.py
+// rank > 0: a sketch of the sums of x x'.
 struct Opauc {
     double eta, lam, rank, seed;
 
@@ -40,7 +42,7 @@ struct Opauc {
         const double* drawn(bool positive) const { return drawn_ + (positive ? rank : 0); }
 
         Real weight(std::int32_t j) const { return weights.weight(j); }
-        void rescale(std::int32_t j, Real by) { weights.rescale(j, by); }
+        void rescale(std::int32_t j, Real factor) { weights.rescale(j, factor); }
 
         // Of a class: <w, m>, and v = (Z - m rho')'w.
         double mean(bool positive) const { return weights.product(first(positive)) / rows(positive); }
@@ -49,7 +51,7 @@ struct Opauc {
         }
 
         double max_step(double s) const {
-            double far = 0;
+            double distance = 0;
             for (int c = 0; c < 2; ++c) {
                 if (rows(c) == 0) continue;
                 const double n = rows(c), a = mean(c), m = std::sqrt(weights.square(first(c))) / n;
@@ -57,9 +59,9 @@ struct Opauc {
                 for (int b = 0; b < rank; ++b) sketch += weights.square(first(c) + 1 + b);
                 products(c, a);
                 const double rho = std::sqrt(dot(drawn(c), drawn(c), rank)), v = std::sqrt(dot(&v_[0], v_, rank));
-                far += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + (std::sqrt(sketch) + m * rho) * v / n;
+                distance += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + (std::sqrt(sketch) + m * rho) * v / n;
             }
-            return weights.max_step() + eta * far;
+            return weights.max_step() + eta * distance;
         }
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
@@ -76,7 +78,7 @@ struct Opauc {
             weights.move_along(first(others), -step * (e - dot(drawn(others), v_, rank) / n) / n);
             for (int b = 0; b < rank; ++b) weights.move_along(first(others) + 1 + b, -step * v_[b] / n);
             weights.scale(1 / (1 + step * lam));
-            weights.settle();
+            weights.rebase_if_needed();
         }
     };
 };
@@ -111,19 +113,19 @@ struct OpaucExact {
         Real weight(std::int32_t j) const { return weights.weight(j); }
 
         double max_step(double s) const {
-            double ww = 0, far = 0;
+            double ww = 0, distance = 0;
             for (std::int32_t j = 0; j < moments.size(); ++j) ww += double(weight(j)) * weight(j);
             for (int c = 0; c < 2; ++c) {
                 if (rows(c) == 0) continue;
                 const double n = rows(c), a = mean(c), m = std::sqrt(weights.square(c)) / n;
-                far += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + moments.trace(c) / n * std::sqrt(ww);
+                distance += (1 + std::fabs(s) + std::fabs(a)) * (1 + m) + moments.trace(c) / n * std::sqrt(ww);
             }
-            return weights.max_step() + eta * far;
+            return weights.max_step() + eta * distance;
         }
 
-        void rescale(std::int32_t j, Real by) {
-            weights.rescale(j, by);
-            moments.rescale(j, by);
+        void rescale(std::int32_t j, Real factor) {
+            weights.rescale(j, factor);
+            moments.rescale(j, factor);
         }
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
@@ -133,7 +135,8 @@ struct OpaucExact {
             const double n = rows(others), step = h * eta;
             if (n == 0) return;
             const double a = mean(others), e = (positive ? 1 : -1) - (s - a);
-            weights.push(moments.times(others, [this](std::int32_t j) { return weight(j); }), moments.size(), -step / n);
+            weights.add_vector(moments.times(others, [this](std::int32_t j) { return weight(j); }), moments.size(),
+                               -step / n);
             weights.move(row, step * e);
             weights.move_along(others, -step * (e - a) / n);
             weights.proximal_step(0, 1 / (1 + step * lam));

@@ -1,3 +1,4 @@
+// RDA: regularised dual averaging of the logistic loss. Maths: src/rarestream/learners/rda.py.
 #pragma once
 
 #include "../portable_math.hpp"
@@ -6,7 +7,7 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct Rda {  // maths: src/rarestream/learners/rda.py
+struct Rda {
     double gamma, lam, rho, intercept;
 
     template <class Real>
@@ -14,7 +15,7 @@ struct Rda {  // maths: src/rarestream/learners/rda.py
         const Rda& rda;
         Real* const z;
         Tally& tally;
-        Real gain, threshold;  // of weights read after t rows
+        Real rate, threshold;  // of the weights after t rows
 
         static bool fits(const Rda&, const State<Real>& state) {
             return state.columns == 1 && state.row_stride == 1 && state.n_scalars * sizeof(double) == sizeof(Tally);
@@ -26,18 +27,18 @@ struct Rda {  // maths: src/rarestream/learners/rda.py
 
         void update_threshold() {
             const double t = tally.n_pos + tally.n_neg;
-            gain = static_cast<Real>(t > 0 ? -1 / (rda.gamma * std::sqrt(t)) : 0);
+            rate = static_cast<Real>(t > 0 ? -1 / (rda.gamma * std::sqrt(t)) : 0);
             threshold = static_cast<Real>(rda.lam * t + rda.gamma * rda.rho * std::sqrt(t));
         }
 
         Real weight(std::int32_t j) const {
             const Real size = std::fabs(z[j]) - threshold;
-            return size > 0 ? (z[j] > 0 ? gain : -gain) * size : 0;
+            return size > 0 ? (z[j] > 0 ? rate : -rate) * size : 0;
         }
 
         double max_step(double) const { return 1 + 1 / rda.gamma; }  // a logistic slope is at most 1
 
-        void rescale(std::int32_t j, Real by) { z[j] *= by; }
+        void rescale(std::int32_t j, Real factor) { z[j] *= factor; }
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double t = tally.n_pos + tally.n_neg, c = logistic_slope(s + tally.w0, positive);

@@ -1,12 +1,14 @@
+// SOLAM: primal-dual steps in an l2 ball, and the mean of the iterates. Maths: src/rarestream/learners/solam.py.
 #pragma once
 
+#include "../portable_math.hpp"
 #include "../updater.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct Solam {        // maths: src/rarestream/learners/solam.py
-    double xi, r, d;  // d: features of the start
+struct Solam {
+    double xi, r, d;  // d: features known at the start, whose first weight is kappa
 
     template <class Real>
     struct Updater {
@@ -15,7 +17,7 @@ struct Solam {        // maths: src/rarestream/learners/solam.py
             Real epoch;  // in which they were written
         };
         struct Epoch {
-            double scale, sum;  // since its end: what u is to be multiplied by, and the sum of gamma sigma that it missed
+            double scale, sum;  // since its end: the factor of u, and the sum of gamma sigma that `past` lacks
         };
         struct Scalars {
             double a, b, alpha;
@@ -24,7 +26,7 @@ struct Solam {        // maths: src/rarestream/learners/solam.py
             double gammas, sigmas, kappas;  // sums of gamma, of gamma sigma over the epoch, of gamma kappa
             double epoch;
         };
-        // The least sigma of an epoch: |u| <= r / sigma, so the mean has lost as many digits of u as sigma has shrunk.
+        // The smallest sigma of an epoch: |u| <= r / sigma, so the mean loses as many digits of u as sigma has shrunk.
         static constexpr double MINIMUM = 1.0 / 256;
         static constexpr double TINY = sizeof(Real) == 4 ? 1e-37 : 1e-300;
         static constexpr int EPOCHS = 256;
@@ -46,10 +48,10 @@ struct Solam {        // maths: src/rarestream/learners/solam.py
             : solam(learner), table(reinterpret_cast<Coordinate*>(state.table)), size(state.size),
               started(static_cast<std::int64_t>(learner.d) - state.first), epochs(static_cast<Epoch*>(state.extra[0].data)),
               now(scalars_of<Scalars>(state)), tally(tally_of(state)) {
-            count();
+            update_per_gammas();
         }
 
-        void count() { per_gammas = now.gammas > 0 ? 1 / now.gammas : 0; }
+        void update_per_gammas() { per_gammas = now.gammas > 0 ? 1 / now.gammas : 0; }
 
         Real weight(std::int32_t j) const {
             const Coordinate& at = table[j];
@@ -65,31 +67,31 @@ struct Solam {        // maths: src/rarestream/learners/solam.py
             return (1 + now.gammas) * (1 + solam.r) + slope * rate(tally.n_pos + tally.n_neg);
         }
 
-        // u of a coordinate, which was `before`, becomes `to`; the sums over u follow.
-        RARESTREAM_ALWAYS_INLINE void put(std::int64_t j, double before, Real to) {
+        // Changes u of a coordinate from `before` to `to`, and the sums over u with it.
+        RARESTREAM_ALWAYS_INLINE void set(std::int64_t j, double before, Real to) {
             const double moved = to - before;
             now.uu += moved * (to + before);
             if (j < started) now.u_start += moved;
             table[j].u = to;
         }
 
-        // Writes a coordinate in the terms of this epoch. If it is so already, nothing changes: a branch would cost more.
-        RARESTREAM_ALWAYS_INLINE void renew(std::int64_t j) {
+        // Converts a coordinate to this epoch. If it is of this epoch already, nothing changes: a branch would cost more.
+        RARESTREAM_ALWAYS_INLINE void to_this_epoch(std::int64_t j) {
             Coordinate& at = table[j];
             const Epoch& since = epochs[static_cast<int>(at.epoch)];
             const double u = since.scale * at.u;
             at.past = static_cast<Real>(at.past - since.sum * at.u);
             at.epoch = static_cast<Real>(now.epoch);
-            put(j, u, std::fabs(u) < TINY ? 0 : static_cast<Real>(u));
+            set(j, u, std::fabs(u) < TINY ? 0 : static_cast<Real>(u));
         }
-        void renew(const ScaledRow<Real>& row) {
-            for (std::int64_t p = 0; p < row.k; ++p) renew(row.at[p]);
+        void to_this_epoch(const ScaledRow<Real>& row) {
+            for (std::int64_t p = 0; p < row.k; ++p) to_this_epoch(row.at[p]);
         }
 
-        void rescale(std::int32_t j, Real by) {
-            renew(j);
-            put(j, table[j].u, by * table[j].u);
-            table[j].past *= by;
+        void rescale(std::int32_t j, Real factor) {
+            to_this_epoch(j);
+            set(j, table[j].u, factor * table[j].u);
+            table[j].past *= factor;
         }
 
         double norm() const {
@@ -98,31 +100,32 @@ struct Solam {        // maths: src/rarestream/learners/solam.py
             return ww > 0 ? std::sqrt(ww) : 0;
         }
 
-        // The same weights and the same mean with another sigma. When epochs run out, all coordinates are renewed.
-        void rescale(double sigma) {
-            const double by = now.sigma / sigma;
+        // Starts a new epoch: the same weights and the same mean with another sigma. After the last epoch, all coordinates
+        // are converted to the first.
+        void begin_epoch(double sigma) {
+            const double factor = now.sigma / sigma;
             int e = static_cast<int>(now.epoch);
             for (int i = 0; i <= e; ++i) {
                 epochs[i].sum += now.sigmas * epochs[i].scale;
-                epochs[i].scale *= by;
+                epochs[i].scale *= factor;
                 if (epochs[i].scale < 1e-300) epochs[i].scale = 0;
             }
-            now.uu *= by * by;
-            now.u_start *= by;
+            now.uu *= factor * factor;
+            now.u_start *= factor;
             now.sigma = sigma;
             now.sigmas = 0;
             now.epoch = ++e;
             if (e == EPOCHS) {
                 now.epoch = e = 0;
                 for (std::int64_t j = 0; j < size; ++j)
-                    if (table[j].u != 0 || table[j].epoch != 0) renew(j);  // untouched memory stays so
+                    if (table[j].u != 0 || table[j].epoch != 0) to_this_epoch(j);  // untouched memory stays untouched
             }
             epochs[e] = {1, 0};
         }
 
         void step(const ScaledRow<Real>& row, double, bool positive, double h) {
             double ux = 0, start = 0;
-            renew(row);
+            to_this_epoch(row);
             for (std::int64_t p = 0; p < row.k; ++p) {
                 ux += double(table[row.at[p]].u) * row.x[p];
                 if (row.at[p] < started) start += row.x[p];
@@ -135,18 +138,18 @@ struct Solam {        // maths: src/rarestream/learners/solam.py
             now.gammas += gamma;
             now.sigmas += gamma * now.sigma;
             now.kappas += gamma * now.kappa;
-            count();
-            // Prefetcher of a step that may leave sigma too small, so that u never holds more than the radius.
+            update_per_gammas();
+            // Before a step that may leave sigma too small, so that |u| never exceeds the radius.
             const double longest = norm() + std::fabs(gamma * c) * std::sqrt(row.xx);
             if (now.sigma * solam.r < MINIMUM * longest) {
-                rescale(longest > solam.r ? longest / solam.r : 1);
-                renew(row);
+                begin_epoch(longest > solam.r ? longest / solam.r : 1);
+                to_this_epoch(row);
             }
-            const double by = -gamma * c / now.sigma;
+            const double step = -gamma * c / now.sigma;
             for (std::int64_t p = 0; p < row.k; ++p) {
                 Coordinate& at = table[row.at[p]];
                 const double before = at.u;
-                put(row.at[p], before, static_cast<Real>(before + by * row.x[p]));
+                set(row.at[p], before, static_cast<Real>(before + step * row.x[p]));
                 at.past = static_cast<Real>(at.past + now.sigmas * (at.u - before));
             }
             const double length = norm();
@@ -154,11 +157,9 @@ struct Solam {        // maths: src/rarestream/learners/solam.py
                 now.sigma *= solam.r / length;
                 now.kappa *= solam.r / length;
             }
-            mean = bounded(mean + gamma * 2 * others * (s - mean), solam.r);
-            now.alpha = bounded(now.alpha + gamma * up, 2 * solam.r);
+            mean = clipped(mean + gamma * 2 * others * (s - mean), solam.r);
+            now.alpha = clipped(now.alpha + gamma * up, 2 * solam.r);
         }
-
-        static double bounded(double x, double most) { return x > most ? most : x < -most ? -most : x; }
     };
 };
 

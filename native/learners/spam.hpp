@@ -1,3 +1,4 @@
+// SPAM: proximal steps, with the sparse and with the full gradient. Maths: src/rarestream/learners/spam.py.
 #pragma once
 
 #include "../zeroing_heap.hpp"
@@ -8,24 +9,24 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-struct SpamSettings {  // maths: src/rarestream/learners/spam.py
+struct SpamSettings {
     double xi, l1, l2;
 
     // The length of a row's step.
     double eta(const Tally& tally, double h) const { return h * xi / std::sqrt(tally.n_pos + tally.n_neg); }
 
-    // What l2 leaves of a weight in such a step.
-    double left(double eta) const {
-        const double left = 1 / (1 + eta * l2);
-        return left > 1e-200 ? left : 1e-200;
+    // The factor by which l2 shrinks every weight in such a step.
+    double shrinkage(double eta) const {
+        const double factor = 1 / (1 + eta * l2);
+        return factor > 1e-200 ? factor : 1e-200;
     }
 
-    // The slope of the loss along x, which a row of either gradient has.
+    // The slope of the loss along x, the same for both gradients.
     static double slope(const Tally& tally, double s, bool positive, double mean_of_others) {
         return 2 * tally.share_of_others(positive) * (s - mean_of_others - (positive ? 1 : -1));
     }
 
-    // No step moves w by more along x, or along a mean, of length 1.
+    // An upper bound on the factor of x, and of each class mean, in a step.
     double max_step(double s, double b, double a) const {
         return 5 * (1 + xi) * (1 + std::fabs(s) + std::fabs(b) + std::fabs(a));
     }
@@ -35,10 +36,10 @@ struct Spam : SpamSettings {  // the sparse gradient
     struct Scalars {
         double sigma;         // w = sigma u; 0 in a new state, which means 1
         double u_neg, u_pos;  // <u, S-> and <u, S+>
-        double level;         // T: how far every u has shrunk
-        double q_neg, q_pos;  // <sign u, S-> and <sign u, S+>: what the above lose when T grows by one
-        double living;        // how many u are not zero, where l1 > 0
-        double bound;         // T is set back to 0 beyond it
+        double level;         // T: by how much every |u| has shrunk in total
+        double q_neg, q_pos;  // <sign u, S-> and <sign u, S+>: u_neg and u_pos decrease by these when T grows by 1
+        double living;        // number of u that are not zero, where l1 > 0
+        double bound;         // T is reset to 0 beyond it
     };
 
     template <class Real>
@@ -70,9 +71,9 @@ struct Spam : SpamSettings {  // the sparse gradient
 
         double max_step(double s) const { return spam.max_step(s, mean(false), mean(true)); }
 
-        void rescale(std::int32_t j, Real by) {
+        void rescale(std::int32_t j, Real factor) {
             const Coordinate& at = table[j];
-            put(j, by * u(at), by * at.neg, by * at.pos, all.level);
+            set(j, factor * u(at), factor * at.neg, factor * at.pos, all.level);
         }
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
@@ -85,10 +86,10 @@ struct Spam : SpamSettings {  // the sparse gradient
                 const Coordinate& at = table[j];
                 const double x = row.x[p];
                 const Real total = stochastic_round<Real>((positive ? at.pos : at.neg) + h * x, rounding.bits(j));
-                put(j, u(at) - move * x, positive ? at.neg : total, positive ? total : at.pos, level);
+                set(j, u(at) - move * x, positive ? at.neg : total, positive ? total : at.pos, level);
             }
             if (spam.l1 > 0) shrink_to(level);
-            all.sigma = sigma() * spam.left(eta);
+            all.sigma = sigma() * spam.shrinkage(eta);
             if (all.level > all.bound || all.sigma < MINIMUM) reset_level();
         }
 
@@ -98,8 +99,8 @@ struct Spam : SpamSettings {  // the sparse gradient
         double sigma() const { return all.sigma == 0 ? 1 : all.sigma; }
 
         double u(const Coordinate& at) const {
-            const double zero_level = at.zero_level, left = std::fabs(zero_level) - all.level;
-            return std::copysign(left > 0 ? left : 0, zero_level);  // without a branch: signs cannot be foreseen
+            const double zero_level = at.zero_level, size = std::fabs(zero_level) - all.level;
+            return std::copysign(size > 0 ? size : 0, zero_level);  // without a branch: signs cannot be predicted
         }
 
         // The mean score of a class under the weights as they are now.
@@ -108,13 +109,13 @@ struct Spam : SpamSettings {  // the sparse gradient
             return n > 0 ? sigma() * (positive ? all.u_pos : all.u_neg) / n : 0;
         }
 
-        // Sets u of a coordinate, which is zero if it would be at `level`, and its class sums.
-        void put(std::int32_t j, double u_j, Real neg, Real pos, double level) {
+        // Sets u of a coordinate, or 0 if it would be zero once T is `level`, and its class sums.
+        void set(std::int32_t j, double u_j, Real neg, Real pos, double level) {
             Coordinate& at = table[j];
             const double before = u(at);
             const Real zero_level = static_cast<Real>(all.level + std::fabs(u_j));
             const bool nonzero = std::fabs(u_j) > level - all.level && zero_level > level;
-            // u as it is kept, after rounding: the products are of the numbers that stand in the table.
+            // u as stored, after rounding: the products are those of the numbers in the table.
             const double after = nonzero ? std::copysign(zero_level - all.level, u_j) : 0;
             all.u_neg += after * neg - before * at.neg;
             all.u_pos += after * pos - before * at.pos;
@@ -124,7 +125,7 @@ struct Spam : SpamSettings {  // the sparse gradient
             all.q_neg += sign(after) * neg - sign(before) * was.neg;
             all.q_pos += sign(after) * pos - sign(before) * was.pos;
             if (nonzero)
-                zeroing.put(j, zero_level);
+                zeroing.set(j, zero_level);
             else
                 zeroing.remove(j);
         }
@@ -133,18 +134,18 @@ struct Spam : SpamSettings {  // the sparse gradient
         void shrink_to(double level) {
             while (zeroing.zero_at(level)) {
                 const std::int32_t j = zeroing.first();
-                put(j, 0, table[j].neg, table[j].pos, level);
+                set(j, 0, table[j].neg, table[j].pos, level);
             }
             all.u_neg -= (level - all.level) * all.q_neg;
             all.u_pos -= (level - all.level) * all.q_pos;
             all.level = level;
         }
 
-        // The same weights with sigma = 1 and T = 0; what is kept of all coordinates is summed afresh.
+        // The same weights with sigma = 1 and T = 0; the sums over all coordinates are computed again.
         void reset_level() {
             Scalars fresh{};
             double sum = 0;
-            const auto renew = [&](std::int32_t j) {
+            const auto reset = [&](std::int32_t j) {
                 Coordinate& at = table[j];
                 at.zero_level = weight(j);
                 fresh.u_neg += static_cast<double>(at.zero_level) * at.neg;
@@ -155,29 +156,30 @@ struct Spam : SpamSettings {  // the sparse gradient
                 return std::fabs(at.zero_level);
             };
             if (spam.l1 > 0)
-                zeroing.renew(renew);
+                zeroing.set_all(reset);
             else
-                for (std::int32_t j = 0; j < size; ++j) renew(j);
+                for (std::int32_t j = 0; j < size; ++j) reset(j);
             fresh.sigma = 1;
             fresh.living = all.living;
-            fresh.bound = all.living > 0 ? sum / all.living : 0;  // the mean |u|: a larger T would cost it digits
+            fresh.bound =
+                all.living > 0 ? sum / all.living : 0;  // the mean |u|: with a larger T, T + |u| would lose digits of u
             all = fresh;
         }
     };
 };
 
-// The complete gradient.
+// The full gradient; the penalties follow.
 template <class Real, class Weights>
-struct SpamFullRun : ClassMeansUpdater<Real, Weights> {
+struct SpamFullGradient : ClassMeansUpdater<Real, Weights> {
     using Base = ClassMeansUpdater<Real, Weights>;
     using Base::mean, Base::rows, Base::tally, Base::weights;
     const SpamSettings spam;
 
-    SpamFullRun(const SpamSettings& settings, const State<Real>& state) : Base(state), spam(settings) {}
+    SpamFullGradient(const SpamSettings& settings, const State<Real>& state) : Base(state), spam(settings) {}
 
     double max_step(double s) const { return this->max_step_of(spam.max_step(s, mean(false), mean(true))); }
 
-    // Returns the length of the step, which the penalty takes too.
+    // Returns the length of the step, which the proximal step has too.
     double descend(const ScaledRow<Real>& row, double s, bool positive, double h) {
         weights.add(row, h, positive, RoundingBits(tally));
         if (rows(!positive) == 0) return 0;  // p is 0 or 1, and the gradient 0
@@ -195,31 +197,31 @@ struct SpamFullRun : ClassMeansUpdater<Real, Weights> {
 
 struct SpamFull : SpamSettings {
     template <class Real>
-    struct Updater : SpamFullRun<Real, LowRankWeights<Real, 2>> {
-        static bool fits(const SpamFull&, const State<Real>& state) { return Updater::suits(state); }
+    struct Updater : SpamFullGradient<Real, LowRankWeights<Real, 2>> {
+        static bool fits(const SpamFull&, const State<Real>& state) { return Updater::state_fits(state); }
 
         Updater(const SpamFull& learner, const State<Real>& state)
-            : SpamFullRun<Real, LowRankWeights<Real, 2>>(learner, state) {}
+            : SpamFullGradient<Real, LowRankWeights<Real, 2>>(learner, state) {}
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double eta = this->descend(row, s, positive, h);
-            this->weights.scale(this->spam.left(eta));
-            this->weights.settle();
+            this->weights.scale(this->spam.shrinkage(eta));
+            this->weights.rebase_if_needed();
         }
     };
 };
 
 struct SpamFullL1 : SpamSettings {
     template <class Real>
-    struct Updater : SpamFullRun<Real, DenseWeights<Real>> {
-        static bool fits(const SpamFullL1&, const State<Real>& state) { return Updater::suits(state); }
+    struct Updater : SpamFullGradient<Real, DenseWeights<Real>> {
+        static bool fits(const SpamFullL1&, const State<Real>& state) { return Updater::state_fits(state); }
 
         Updater(const SpamFullL1& learner, const State<Real>& state)
-            : SpamFullRun<Real, DenseWeights<Real>>(learner, state) {}
+            : SpamFullGradient<Real, DenseWeights<Real>>(learner, state) {}
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double eta = this->descend(row, s, positive, h);
-            if (eta > 0) this->weights.proximal_step(eta * this->spam.l1, this->spam.left(eta));
+            if (eta > 0) this->weights.proximal_step(eta * this->spam.l1, this->spam.shrinkage(eta));
         }
     };
 };

@@ -1,3 +1,4 @@
+// SPAUC: proximal steps along the row and both class means. Maths: src/rarestream/learners/spauc.py.
 #pragma once
 
 #include "../class_means.hpp"
@@ -5,14 +6,14 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
-// maths: src/rarestream/learners/spauc.py
+// What both penalties share: the gradient step.
 template <class Real, class Weights>
-struct SpaucRun : ClassMeansUpdater<Real, Weights> {
+struct SpaucGradient : ClassMeansUpdater<Real, Weights> {
     using Base = ClassMeansUpdater<Real, Weights>;
     using Base::mean, Base::rows, Base::tally, Base::weights;
     const double mu;
 
-    SpaucRun(double mu_, const State<Real>& state) : Base(state), mu(mu_) {}
+    SpaucGradient(double mu_, const State<Real>& state) : Base(state), mu(mu_) {}
 
     double eta() const {
         const double t = tally.n_pos + tally.n_neg;
@@ -23,7 +24,7 @@ struct SpaucRun : ClassMeansUpdater<Real, Weights> {
         return this->max_step_of(5 * eta() * (1 + std::fabs(s) + std::fabs(mean(true)) + std::fabs(mean(false))));
     }
 
-    // Returns the length of the step, which the penalty takes too.
+    // Returns the length of the step, which the proximal step has too.
     double descend(const ScaledRow<Real>& row, double s, bool positive, double h) {
         weights.add(row, h, positive, RoundingBits(tally));
         if (rows(!positive) == 0) return 0;  // p is 0 or 1, and the gradient 0
@@ -41,15 +42,15 @@ struct Spauc {
     double mu;
 
     template <class Real>
-    struct Updater : SpaucRun<Real, LowRankWeights<Real, 2>> {
-        static bool fits(const Spauc&, const State<Real>& state) { return Updater::suits(state); }
+    struct Updater : SpaucGradient<Real, LowRankWeights<Real, 2>> {
+        static bool fits(const Spauc&, const State<Real>& state) { return Updater::state_fits(state); }
 
         Updater(const Spauc& learner, const State<Real>& state)
-            : SpaucRun<Real, LowRankWeights<Real, 2>>(learner.mu, state) {}
+            : SpaucGradient<Real, LowRankWeights<Real, 2>>(learner.mu, state) {}
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             this->descend(row, s, positive, h);
-            this->weights.settle();
+            this->weights.rebase_if_needed();
         }
     };
 };
@@ -58,13 +59,13 @@ struct SpaucL1 {
     double mu, l1;
 
     template <class Real>
-    struct Updater : SpaucRun<Real, DenseWeights<Real>> {
+    struct Updater : SpaucGradient<Real, DenseWeights<Real>> {
         const double l1;
 
-        static bool fits(const SpaucL1&, const State<Real>& state) { return Updater::suits(state); }
+        static bool fits(const SpaucL1&, const State<Real>& state) { return Updater::state_fits(state); }
 
         Updater(const SpaucL1& learner, const State<Real>& state)
-            : SpaucRun<Real, DenseWeights<Real>>(learner.mu, state), l1(learner.l1) {}
+            : SpaucGradient<Real, DenseWeights<Real>>(learner.mu, state), l1(learner.l1) {}
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
             const double step = this->descend(row, s, positive, h);

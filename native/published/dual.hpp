@@ -1,4 +1,4 @@
-// RDA-l1 and AdaGrad: weights read off the mean gradient of the logistic loss.
+// RDA-l1 and AdaGrad: weights computed from the mean gradient of the logistic loss.
 #pragma once
 
 #include "parts.hpp"
@@ -6,7 +6,7 @@
 namespace rarestream::published {
 
 // B5: the gradient buffer was never cleared, so a coordinate that is not in the row adds its last gradient once more.
-// Its sum then grows evenly between visits, and is worked out when asked for: O(k) a row, where the authors took O(d).
+// Its sum then grows linearly between visits, and is computed when needed: O(k) per row, where the authors needed O(d).
 struct Stale {
     double sum = 0, last = 0, v = 0;
     double since = 0;  // the row of the last visit

@@ -5,7 +5,7 @@
 
 namespace rarestream::published {
 
-// Each coordinate keeps z, v and its weight as of its last visit; the root of v is kept to be taken once.
+// Each coordinate has z, v, its weight at its last visit, and the square root of v, so that it is computed once.
 struct Ftrl {
     struct Slot {
         double w = 0, z = 0, v = 0, root = 0;
@@ -46,7 +46,7 @@ struct FtrlAuc : Method {
     Ftrl ftrl;
     Counts counts;
     double a = 0, b = 0;          // mean scores of positives and negatives
-    double sum_a = 0, sum_b = 0;  // not lazy: <w, S+> and <w, S->, kept up to date in O(k) where the authors took O(d)
+    double sum_a = 0, sum_b = 0;  // not lazy: <w, S+> and <w, S->, updated in O(k) where the authors needed O(d)
     struct Sums {
         double pos = 0, neg = 0;
     };

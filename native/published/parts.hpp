@@ -1,4 +1,4 @@
-// What several published methods share. Nothing here is used by the learners proper, nor the other way round.
+// What several published methods share. The learners use nothing of it, and it uses nothing of theirs.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Row {
 };
 
 struct Shape {
-    std::int64_t d, n;  // features; rows that will come
+    std::int64_t d, n;  // features, rows in total
 };
 
 struct Method {
@@ -93,15 +93,15 @@ class L1Ball {
         while (begin != end) {
             const double pivot = begin[static_cast<std::ptrdiff_t>(random_() % static_cast<std::size_t>(end - begin))];
             const auto middle = std::partition(begin, end, [&](double size) { return size > pivot; });
-            double more = 0;
-            for (auto at = begin; at != middle; ++at) more += *at;
+            double sum_larger = 0;
+            for (auto at = begin; at != middle; ++at) sum_larger += *at;
             const double larger = static_cast<double>(middle - begin);
-            if (sum + more - (count + larger) * pivot >= radius) {
+            if (sum + sum_larger - (count + larger) * pivot >= radius) {
                 end = middle;
             } else {  // the pivot is above the threshold, and so are its equals
                 begin = std::partition(middle, end, [&](double size) { return size == pivot; });
                 const double equal = static_cast<double>(begin - middle);
-                sum += more + equal * pivot;
+                sum += sum_larger + equal * pivot;
                 count += larger + equal;
             }
         }

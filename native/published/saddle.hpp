@@ -1,4 +1,4 @@
-// SOLAM and FSAUC: stochastic descent on (w, a, b) and ascent on alpha of the saddle-point form of AUC, O(d) a row.
+// SOLAM and FSAUC: stochastic descent on (w, a, b) and ascent on alpha of the saddle-point form of AUC, O(d) per row.
 #pragma once
 
 #include "parts.hpp"
@@ -20,7 +20,7 @@ struct Saddle {
 };
 
 // B8: a and b were clipped from above only. The model is the mean of the iterates, weighted by their step sizes, the
-// newest left out; the online score is the model's, while the step goes by that of the newest iterate.
+// newest left out; the online score is that of the model, while the step uses the score of the newest iterate.
 struct Solam : Method {
     static constexpr int settings = 2;
 
@@ -64,7 +64,7 @@ struct Fsauc : Method {
     double r, eta;
     std::int64_t n0, rows = 0;  // of a stage; so far in this one
     double root_l = std::sqrt(2 * std::log(12 / 0.1));
-    double radius, reach, beta = 9;  // of the balls around the start, of v = (w, a, b) and of alpha
+    double radius, alpha_radius, beta = 9;  // radii of the balls around the start: of (w, a, b), of alpha
     Counts counts;
     Saddle at, start, sum;  // sum: of the stage's iterates
     Vector sum_pos, sum_neg;
@@ -77,8 +77,8 @@ struct Fsauc : Method {
 
     Fsauc(Shape shape, const double* p)
         : r(p[0]), eta(p[1]), n0(shape.n / stages(shape.n)), radius(2 * std::sqrt(3.0) * r),
-          reach(2 * std::sqrt(2.0) * radius), at{Vector(static_cast<std::size_t>(shape.d)), 0, 0, 0}, start(at), sum(at),
-          sum_pos(at.w.size()), sum_neg(at.w.size()) {}
+          alpha_radius(2 * std::sqrt(2.0) * radius), at{Vector(static_cast<std::size_t>(shape.d)), 0, 0, 0}, start(at),
+          sum(at), sum_pos(at.w.size()), sum_neg(at.w.size()) {}
 
     double step(Row x, bool positive) override {
         counts.add(positive);
@@ -88,8 +88,8 @@ struct Fsauc : Method {
         ball.project(at.w, r);
         at.a = clipped(at.a, -r, r);
         at.b = clipped(at.b, -r, r);
-        at.alpha = clipped(clipped(at.alpha, -2 * r, 2 * r), start.alpha - reach, start.alpha + reach);
-        stay_near_the_start();
+        at.alpha = clipped(clipped(at.alpha, -2 * r, 2 * r), start.alpha - alpha_radius, start.alpha + alpha_radius);
+        project_around_start();
         for (std::size_t j = 0; j < at.w.size(); ++j) sum.w[j] += at.w[j];
         sum.a += at.a;
         sum.b += at.b;
@@ -97,7 +97,7 @@ struct Fsauc : Method {
         return s;
     }
 
-    void stay_near_the_start() {
+    void project_around_start() {
         const double squares = sum_of(at.w.size(), [&](std::size_t j) {
             const double gap = at.w[j] - start.w[j];
             return gap * gap;
@@ -115,10 +115,10 @@ struct Fsauc : Method {
         const double stage = static_cast<double>(n0), q = std::min(counts.p, 1 - counts.p), k = 2 + root_l;
         radius /= 2;
         const double known = q * stage - std::sqrt(stage) * root_l, share = q - root_l / std::sqrt(stage);
-        reach = known > 0 ? 2 * std::sqrt(2.0) * radius + 12 * std::sqrt(2.0) * k * r / std::sqrt(known) : 1e7;
-        const double wider = share > 0 ? 9 + 288 * k * k / share : 1e7;
-        eta = std::min(std::sqrt(wider / beta) * eta / 2, eta);
-        beta = wider;
+        alpha_radius = known > 0 ? 2 * std::sqrt(2.0) * radius + 12 * std::sqrt(2.0) * k * r / std::sqrt(known) : 1e7;
+        const double next_beta = share > 0 ? 9 + 288 * k * k / share : 1e7;
+        eta = std::min(std::sqrt(next_beta / beta) * eta / 2, eta);
+        beta = next_beta;
         const double mean_pos = counts.pos > 0 ? 1 / counts.pos : 0, mean_neg = counts.neg > 0 ? 1 / counts.neg : 0;
         for (double& wj : sum.w) wj /= stage;
         start = {sum.w, sum.a / stage, sum.b / stage, dot(sum.w, sum_neg) * mean_neg - dot(sum.w, sum_pos) * mean_pos};

@@ -1,4 +1,4 @@
-// SPAM and SPAUC: a proximal step along x and the class means, O(d) a row.
+// SPAM and SPAUC: a proximal step along x and the class means, O(d) per row.
 #pragma once
 
 #include "parts.hpp"
@@ -37,7 +37,7 @@ struct Proximal : Method {
     void write_weights(double* out) const override { std::copy(w.begin(), w.end(), out); }
 };
 
-inline double over(double u, double threshold) { return std::max(0.0, std::fabs(u) - threshold); }
+inline double excess(double u, double threshold) { return std::max(0.0, std::fabs(u) - threshold); }
 
 // B9: the term 2 p (1 - p) (b - a) (xbar+ - xbar-) of the paper's gradient is missing.
 struct Spam : Proximal {
@@ -56,7 +56,7 @@ struct Spam : Proximal {
         if (l1 <= 0 && l2 > 0)
             move(x, eta, cx, cp, cn, [=](double u) { return u * shrink; });
         else  // B2: positive weights escape the l2 shrinkage
-            move(x, eta, cx, cp, cn, [=](double u) { return sign_between(1, u, shrink) * over(u, t); });
+            move(x, eta, cx, cp, cn, [=](double u) { return sign_between(1, u, shrink) * excess(u, t); });
         return s;
     }
 };
@@ -73,7 +73,7 @@ struct Spauc : Proximal {
         const double c = positive ? 2 * (1 - p) : 2 * p, miss = s - (positive ? a : b);
         const double apart = 2 * p * (1 - p) * (1 + b - a), t = eta * l1;
         const double cp = -apart - (positive ? c * miss : 0), cn = apart - (positive ? 0 : c * miss);
-        move(x, eta, c * miss, cp, cn, [=](double u) { return std::copysign(over(u, t), u); });
+        move(x, eta, c * miss, cp, cn, [=](double u) { return std::copysign(excess(u, t), u); });
         return s;
     }
 };

@@ -180,7 +180,12 @@ class Block:
         Parameters
         ----------
         rows : array of int
-            Their numbers, in any order.
+            Their numbers, from 0, in any order.
+
+        Returns
+        -------
+        Block
+            A copy of these rows.
         """
         sizes = np.diff(self.indptr)[rows]
         indptr = np.zeros(len(rows) + 1, np.int64)
@@ -201,6 +206,11 @@ class Block:
         """Return the rows with importances that give both classes the same total.
 
         The total of all importances stays the same.
+
+        Returns
+        -------
+        Block
+            The same rows, which share the memory of this Block, with new importances.
 
         Raises
         ------
@@ -225,6 +235,11 @@ class Block:
         ----------
         n_features : int, optional
             Number of columns, >= `width`. By default `width`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            Shares its memory with this Block, so it must not be written to.
         """
         from scipy.sparse import csr_array
 
@@ -235,8 +250,12 @@ class Block:
 def concatenate(blocks: Iterable[Block]) -> Block:
     """Return all rows of all blocks, in order, as one Block.
 
-    If only some blocks have importances or tags, the rows of the others have importance 1 and no tag. Either all blocks
-    or none must have labels.
+    If only some blocks have importances or tags, the rows of the others have importance 1 and no tag.
+
+    Raises
+    ------
+    DataError
+        If only some blocks have labels.
     """
     parts = list(blocks)
     if not parts:
@@ -364,12 +383,12 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
     raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
 
 
-def numeric(given: ArrayLike, what: str) -> NDArray[Any]:
+def numeric(data: ArrayLike, what: str) -> NDArray[Any]:
     """Return an array of real numbers, or raise a DataError whose message starts with `what`."""
-    array = np.asarray(given)
-    if array.dtype.kind in "iufb" and not isinstance(given, np.ma.MaskedArray):
+    array = np.asarray(data)
+    if array.dtype.kind in "iufb" and not isinstance(data, np.ma.MaskedArray):
         return array
-    refuse_disguised(given, what)
+    refuse_disguised(data, what)
     if array.dtype.kind == "c":
         raise DataError(f"{what} must be real numbers. Complex data not supported.")
     refuse_disguised(array, what)
@@ -379,18 +398,18 @@ def numeric(given: ArrayLike, what: str) -> NDArray[Any]:
         raise DataError(f"{what} must be numbers, got dtype {array.dtype} ({error}).") from None
 
 
-def refuse_disguised(given: Any, what: str) -> None:
+def refuse_disguised(data: Any, what: str) -> None:
     """Raise a DataError for data that NumPy would silently convert to numbers: masked entries, times, and text.
 
     Checks arrays and the columns of pandas and Polars frames, and nothing else.
     """
-    if np.ma.is_masked(given):
+    if np.ma.is_masked(data):
         raise DataError(f"{what} must be numbers, got a masked array with masked entries. Fill or drop them first.")
-    if isinstance(given, np.ndarray) and given.dtype.kind == "O":
-        if any(isinstance(one, str | bytes) for one in given.flat):
+    if isinstance(data, np.ndarray) and data.dtype.kind == "O":
+        if any(isinstance(entry, str | bytes) for entry in data.flat):
             raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
         return
-    types = [given.dtype] if hasattr(given, "dtype") else list(getattr(given, "dtypes", ()))
+    types = [data.dtype] if hasattr(data, "dtype") else list(getattr(data, "dtypes", ()))
     for kind in types:
         if getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(("Date", "Time", "Duration")):
             raise DataError(f"{what} must be numbers, got the type {kind}. Turn times into numbers first.")
@@ -399,29 +418,29 @@ def refuse_disguised(given: Any, what: str) -> None:
 
 
 def _labels(labels: ArrayLike, n: int) -> Labels:
-    given = numeric(labels, "Block: labels")
-    if given.shape != (n,):
-        raise DataError(f"Block: {n} rows need labels of shape ({n},), got {given.shape}.")
-    if given.dtype.kind == "b":
-        given = given.view(np.int8)
-    positive, negative, zero = given == 1, given == -1, given == 0
+    values = numeric(labels, "Block: labels")
+    if values.shape != (n,):
+        raise DataError(f"Block: {n} rows need labels of shape ({n},), got {values.shape}.")
+    if values.dtype.kind == "b":
+        values = values.view(np.int8)
+    positive, negative, zero = values == 1, values == -1, values == 0
     known = positive | negative | zero
     if not known.all():
         wrong = int(np.argmin(known))
-        raise DataError(f"Block: row {wrong} has the label {given[wrong]!r}; labels are -1 and +1, or 0 and 1.")
+        raise DataError(f"Block: row {wrong} has the label {values[wrong]!r}; labels are -1 and +1, or 0 and 1.")
     if zero.any() and negative.any():
         raise DataError("Block: labels mix -1, 0 and +1; use -1 and +1, or 0 and 1.")
     return np.where(positive, POSITIVE, NEGATIVE)
 
 
 def _importances(importances: ArrayLike, n: int) -> Importances:
-    given = numeric(importances, "Block: importances").astype(np.float64)  # a copy: nobody else can change it
-    if given.shape != (n,):
-        raise DataError(f"Block: {n} rows need importances of shape ({n},), got {given.shape}.")
-    wrong = np.flatnonzero(~((given >= SMALLEST_IMPORTANCE) & (given <= LARGEST_IMPORTANCE) | (given == 0)))
+    values = numeric(importances, "Block: importances").astype(np.float64)  # a copy: nobody else can change it
+    if values.shape != (n,):
+        raise DataError(f"Block: {n} rows need importances of shape ({n},), got {values.shape}.")
+    wrong = np.flatnonzero(~((values >= SMALLEST_IMPORTANCE) & (values <= LARGEST_IMPORTANCE) | (values == 0)))
     if len(wrong):
-        raise DataError(f"Block: row {wrong[0]} {importance_rule(given[wrong[0]])}")
-    return given
+        raise DataError(f"Block: row {wrong[0]} {importance_rule(values[wrong[0]])}")
+    return values
 
 
 def importance_rule(value: float) -> str:
@@ -433,7 +452,7 @@ def importance_rule(value: float) -> str:
 
 
 def _tags(tags: ArrayLike, n: int) -> NDArray[Any]:
-    given = np.array(tags)
-    if given.shape != (n,):
-        raise DataError(f"Block: {n} rows need tags of shape ({n},), got {given.shape}.")
-    return given
+    values = np.array(tags)
+    if values.shape != (n,):
+        raise DataError(f"Block: {n} rows need tags of shape ({n},), got {values.shape}.")
+    return values

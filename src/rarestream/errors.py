@@ -23,18 +23,20 @@ class RowError(DataError):
         The function that raised it.
     row : int
         Number of the row within its block, from 0.
-    says : str
+    reason : str
         What is wrong with the row; continues "this row ...".
     place : str or None
         File and line of the row, if known.
     """
 
-    def __init__(self, where: str, row: int, says: str, place: str | None = None) -> None:
-        super().__init__(f"{where}: row {row} of the block {says}" if place is None else f"{place}: this row {says}")
-        self.where, self.row, self.says, self.place = where, row, says, place
+    def __init__(self, where: str, row: int, reason: str, place: str | None = None) -> None:
+        super().__init__(
+            f"{where}: row {row} of the block {reason}" if place is None else f"{place}: this row {reason}"
+        )
+        self.where, self.row, self.reason, self.place = where, row, reason, place
 
     def __reduce__(self) -> tuple[Any, tuple[str, int, str, str | None]]:
-        return RowError, (self.where, self.row, self.says, self.place)
+        return RowError, (self.where, self.row, self.reason, self.place)
 
 
 class ModelFileError(RarestreamError, ValueError):

@@ -1,4 +1,4 @@
-"""Model: learns, scores, is saved and loaded, and is cut to size."""
+"""Model: learns and scores rows, is saved, loaded and pruned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rarestream.blocks import (
     importance_rule,
     numeric,
 )
-from rarestream.engines import SCALES, Engine, Weights, start_engine
+from rarestream.engines import SCALES, Engine, Weights, overflow, start_engine
 from rarestream.errors import DataError, ModelBusyError, RowError, SortedRowsWarning, advice, plain
 from rarestream.learners import Learner, make_learner
 from rarestream.learners.state import padded, tally_of, zeros
@@ -35,21 +35,47 @@ DTYPES = ("float32", "float64")
 class Model:
     """A learner and what it has learned.
 
-    Any number of threads may score while nobody learns. `learn` beside another `learn` or `score` of the same model
-    raises ModelBusyError.
+    Any number of threads may score with a model at once. `learn` at the same time as another `learn` or `score` of the
+    same model raises ModelBusyError.
 
     Parameters
     ----------
-    learner : Learner or str
+    learner : Learner or str, default "auto"
         A learner such as `DualAveraging()`, or the name of one; `learner_names()` lists them.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Precision of the model state.
-    scale : {"unit", "max", "none"}
-        How rows are scaled before they are learned or scored: "unit" to Euclidean norm 1; "max" divides each feature by
-        its largest absolute value so far, then to norm 1 (for raw numeric columns); "none" takes them as they are.
-    n_features : int
-        The number of features to reserve room for. The state grows when a larger index arrives, so it need not be
-        known.
+    scale : {"unit", "max", "none"}, default "unit"
+        How rows are scaled before they are learned or scored. "unit": to Euclidean norm 1; "max": each feature is
+        divided by its largest absolute value so far, then the row scaled to norm 1 (for raw numeric columns); "none":
+        not at all.
+    n_features : int, >= 0, default 0
+        Number of features to reserve memory for. The state grows when a larger index arrives, so it need not be known.
+
+    Attributes
+    ----------
+    dtype : str
+        Precision of the model state.
+    rows : int
+        Number of rows learned; a row of several passes counts once in each.
+    positives : int
+        Number of them that are positive.
+    progress : StreamingAuc
+        Progressive AUC: that of the scores that rows had before they were first learned.
+    order : SortedCheck
+        Whether the rows look sorted by label.
+    source : dict
+        Where the rows came from and how far they were learned, for resuming.
+    pruned_from : int or None
+        Number of non-zero weights before the model was pruned; None if it was not.
+    chosen_by : ChosenBy or None
+        What chose the learner, and after how many rows; None if the user did.
+
+    Raises
+    ------
+    TypeError
+        If `learner` is neither a learner nor a name.
+    ValueError
+        If the name is unknown, or another argument is out of range.
     """
 
     def __init__(
@@ -64,7 +90,7 @@ class Model:
             learner = make_learner(learner)
         if not isinstance(learner, Learner):
             raise TypeError(
-                f"Model: a learner is needed, such as DualAveraging(), or the name of one, got {learner!r}."
+                f"Model: learner must be a learner such as DualAveraging(), or the name of one, got {learner!r}."
             )
         if dtype not in DTYPES:
             raise ValueError(f"Model: dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
@@ -77,7 +103,7 @@ class Model:
 
     @classmethod
     def from_engine(cls, engine: Engine, n_features: int) -> Model:
-        """Return a model that goes on from an engine, which from now on is its own."""
+        """Return a model that continues from an engine and takes ownership of it."""
         engine.reserve(n_features)
         return cls._of(Saved(engine, str(engine.weight_dtype), n_features))
 
@@ -91,13 +117,13 @@ class Model:
         self._engine = saved.engine
         self._n_features = saved.n_features
         self.dtype = saved.dtype
-        self.rows = saved.rows  # learned so far
+        self.rows = saved.rows
         self.positives = saved.positives
-        self.progress = saved.progress  # of the scores rows had before they were learned
-        self.order = saved.order  # whether rows look sorted by label, those learned again left out
-        self.source = saved.source  # where the rows came from and how far it was read: for resuming
-        self.pruned_from = saved.pruned_from  # how many weights it had before any were cut
-        self.chosen_by = saved.chosen_by  # what chose the learner, if nobody named it
+        self.progress = saved.progress
+        self.order = saved.order
+        self.source = saved.source
+        self.pruned_from = saved.pruned_from
+        self.chosen_by = saved.chosen_by
         self._metrics = saved.metrics
         self._gate = _native.Gate()
         self._coef: NDArray[Any] | None = None
@@ -111,9 +137,9 @@ class Model:
         ----------
         block : Block
             Rows with labels.
-        again : bool
-            Whether the model has learned these rows before: their scores then say nothing about new ones, and are left
-            out of `progress`.
+        again : bool, default False
+            Whether the model has learned these rows before. Their scores then tell nothing about new rows, and are not
+            counted in `progress`.
 
         Returns
         -------
@@ -123,8 +149,14 @@ class Model:
         Raises
         ------
         RowError
-            If the step of a row would leave the range of the state: that row was not learned, nor were those after it;
-            those before it were. Every other error is raised before anything is learned.
+            If the step of a row would overflow the state. The rows before it were learned; it was not, nor were those
+            after it. All other errors are raised before anything is learned.
+        DataError
+            If the block has no labels, or a feature index needs more memory than there is.
+        ModelFileError
+            If the model was saved for scoring only.
+        ModelBusyError
+            If another thread uses the model.
         """
         _check("Model.learn", block)
         if block.labels is None:
@@ -134,17 +166,17 @@ class Model:
         try:
             if again:
                 self._finish_race()
-            learned, doubt = self._learn(block, scores, again)
+            learned, warning = self._learn(block, scores, again)
         finally:
             self._gate.end_learning()
-        if doubt is not None:
-            warnings.warn(doubt, SortedRowsWarning, stacklevel=2)
+        if warning is not None:
+            warnings.warn(warning, SortedRowsWarning, stacklevel=2)
         if learned < len(block):
-            raise RowError("Model.learn", learned, block.changed() or self._overflow(learned))
+            raise RowError("Model.learn", learned, block.changed() or self._refusal(learned))
         return scores
 
     def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> tuple[int, str | None]:
-        """Learn rows up to one that cannot be; return how many, and what to warn of."""
+        """Learn rows up to one that cannot be learned; return how many, and a warning if there is one."""
         before = self.rows
         learned, engine, history, since = self._engine.learn(block, scores)
         self._coef = None
@@ -159,7 +191,7 @@ class Model:
         if width > self._n_features:
             self._n_features = width
         if history is not None:
-            self._go_on(engine, history, before + since)
+            self._continue_with(engine, history, before + since)
         if again:
             return learned, None
         new, new_scores = (done[since:], scores[since:]) if since else (done, scores)
@@ -168,7 +200,15 @@ class Model:
         return learned, self.order.add(done.labels, positives)
 
     def finish_race(self) -> None:
-        """End a race of settings before its time: the model goes on with those in the lead. Else change nothing."""
+        """End a race of settings now: the model continues with the leading ones.
+
+        Nothing changes if the model's learner does not race settings, or the race is over.
+
+        Raises
+        ------
+        ModelBusyError
+            If another thread uses the model.
+        """
         self._begin_learning()
         try:
             self._finish_race()
@@ -178,10 +218,10 @@ class Model:
     def _finish_race(self) -> None:
         _, engine, history, _ = self._engine.finish_race()
         if history is not None:
-            self._go_on(engine, history, self.rows)
+            self._continue_with(engine, history, self.rows)
 
-    def _go_on(self, engine: Engine, history: ScoredRows, rows: int) -> None:
-        """Go on as an engine says that has looked at its settings after so many rows."""
+    def _continue_with(self, engine: Engine, history: ScoredRows, rows: int) -> None:
+        """Continue with an engine that has compared its settings after `rows` rows."""
         if engine is not self._engine:
             self.chosen_by = ChosenBy(self.learner.name, rows)
             self._engine = engine
@@ -191,11 +231,51 @@ class Model:
         self.progress.count(history)
 
     def learn_one(self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None) -> float:
-        """Learn one row, as `learn` on a block of it does. Return the score it had before."""
-        return float(self.learn(_one(indices, values, label, importance))[0])
+        """Learn one row, as `learn` does with a block of one row.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            Feature indices, from 0. Their order does not matter; the values of equal ones are added.
+        values : array-like of float
+            Value of each feature; finite.
+        label : {-1, 0, 1}
+            1 for a positive row; -1 or 0 for a negative one.
+        importance : float, optional
+            0, or between 1e-100 and 1e12. A row of importance h counts as h rows. By default 1.
+
+        Returns
+        -------
+        float
+            The score that the row had before it was learned.
+
+        Raises
+        ------
+        DataError
+            If an argument is invalid, or for the reasons of `learn`.
+        """
+        return float(self.learn(_one_row(indices, values, label, importance))[0])
 
     def score(self, block: Block) -> NDArray[np.float64]:
-        """Return the scores of the rows: larger means more likely positive. Changes nothing."""
+        """Score rows: larger means more likely positive. The model does not change.
+
+        Parameters
+        ----------
+        block : Block
+            Rows; labels are ignored.
+
+        Returns
+        -------
+        array of float64
+            The score of each row.
+
+        Raises
+        ------
+        RowError
+            If the score of a row is not finite.
+        ModelBusyError
+            If another thread is learning with the model.
+        """
         _check("Model.score", block)
         scores = np.empty(len(block))
         self._begin_scoring()
@@ -205,29 +285,47 @@ class Model:
             self._gate.end_scoring()
         if wrong >= 0:
             scale = advice(f"scale={self.scale!r}", f"--scale {self.scale}")
-            says = f"has values so large that its score is {scores[wrong]} with {scale}. Scale the values down."
-            raise RowError("Model.score", wrong, block.changed() or says)
+            reason = f"has values so large that its score is {scores[wrong]} with {scale}. Scale the values down."
+            raise RowError("Model.score", wrong, block.changed() or reason)
         return scores
 
     def score_one(self, indices: ArrayLike, values: ArrayLike) -> float:
-        """Return the score of one row."""
-        return float(self.score(_one(indices, values))[0])
+        """Score one row, as `score` does with a block of one row.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            Feature indices, from 0.
+        values : array-like of float
+            Value of each feature; finite.
+
+        Returns
+        -------
+        float
+            The score of the row.
+
+        Raises
+        ------
+        DataError
+            If an argument is invalid, or for the reasons of `score`.
+        """
+        return float(self.score(_one_row(indices, values))[0])
 
     # -- what was learned
 
     @property
     def learner(self) -> Learner:
-        """The learner as it was named; once a race is over, the one that won it."""
+        """The learner; after a race of settings, the one that won it."""
         return self._engine.learner
 
     @property
     def leader(self) -> Learner:
-        """The learner that scores are made with: that of the settings in the lead while some are raced."""
+        """The learner whose weights give the scores: during a race of settings, the leading one."""
         return self._engine.leader
 
     @property
     def scale(self) -> str:
-        """How rows are scaled."""
+        """How rows are scaled: "unit", "max" or "none"."""
         return self._engine.scale
 
     @property
@@ -237,10 +335,10 @@ class Model:
 
     @property
     def coef(self) -> NDArray[Any]:
-        """The weight of every feature; read-only. Exact zeros where l1 says so. For scaled rows: see `scale`.
+        """Weights, one per feature; read-only. They multiply the values of scaled rows (see `scale`).
 
-        With scale="max" these are the weights of the values as they come, in float64: those of very small values may
-        be very large.
+        With scale="max" they multiply the values of rows that are only scaled to norm 1, and are float64: those of
+        features with very small values may be very large.
         """
         if self._coef is None:
             weights, _, known = self.weights()
@@ -251,7 +349,7 @@ class Model:
         return self._coef
 
     def weights(self) -> Weights:
-        """Return what scoring needs: the weight of every feature in scaled rows, class counts, largest values."""
+        """Return what scoring needs: weights for scaled rows, class counts, and largest values of features."""
         with self._reading("weights"):
             weight = zeros((self._n_features,), self._engine.weight_dtype)
             for start, part in self._engine.weight_chunks(self._n_features):
@@ -264,28 +362,28 @@ class Model:
 
     @property
     def nonzeros(self) -> int:
-        """The number of weights that are not zero: the size of the model."""
+        """Number of weights that are not zero: the size of the model."""
         with self._reading("nonzeros"):
             return sum(int(np.count_nonzero(part)) for _, part in self._engine.weight_chunks(self._n_features))
 
     @property
     def state_bytes(self) -> int:
-        """The memory that the state takes, room for more features included."""
+        """Memory of the state in bytes, room for more features included."""
         return self._engine.nbytes
 
     @property
     def intercept(self) -> float:
-        """What a logistic learner adds to a score to make it log odds; 0 for AUC losses."""
+        """Intercept of a logistic learner, which added to a score gives the log odds; 0 for AUC losses."""
         return float(self._tally["w0"])
 
     @property
     def class_means(self) -> tuple[float, float]:
-        """The mean score of negatives and of positives, each row scored before it was learned."""
+        """Mean score of negatives and of positives, each row scored before it was learned."""
         return float(self._tally["b"]), float(self._tally["a"])
 
     @property
     def threshold(self) -> float:
-        """The score above which a row is called positive: zero log odds, or halfway between the class means."""
+        """Score above which a row is called positive: zero log odds, or halfway between the class means."""
         return self.leader.threshold(self._tally)
 
     @property
@@ -294,7 +392,7 @@ class Model:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The progressive AUC as a file keeps it; empty before both classes were seen."""
+        """The progressive AUC as a file stores it; empty before both classes were seen."""
         auc = self.progress.auc
         if self.kind == "scoring" or auc != auc:  # scoring only: what the file said when it was made
             return self._metrics
@@ -311,7 +409,7 @@ class Model:
             f"{self._n_features:,} features"
         )
 
-    # -- cutting to size
+    # -- pruning
 
     def prune(
         self,
@@ -321,20 +419,42 @@ class Model:
         auc_loss: float | None = None,
         on: Block | Iterable[Block] | None = None,
     ) -> Model:
-        """A model made for scoring only that keeps the largest weights, as they are; all others are exactly zero.
+        """Return a scoring-only model that keeps the largest weights unchanged; all others are exactly zero.
 
-        nonzeros  so many weights; all of them if there are not more
-        bytes     as many as a file made for scoring can hold without being larger than that
-        auc_loss  as few as lose no more than that AUC on the labelled rows `on`: the smallest size, within 1 %, from
-                  which on no larger size that was looked at loses more. Takes two or three passes over the rows;
-                  those of an iterator are kept meanwhile.
+        Weights are ranked by their absolute value for scaled rows. This model does not change. Exactly one of
+        `nonzeros`, `bytes` and `auc_loss` is needed.
 
-        Weights are compared as scaled rows meet them. This model does not change. See `rarestream.pruning`.
+        Parameters
+        ----------
+        nonzeros : int, >= 0, optional
+            Number of weights to keep; all if there are fewer.
+        bytes : int, >= 0, optional
+            Maximum size of the scoring-only file.
+        auc_loss : float, >= 0, optional
+            Maximum loss of AUC on the rows `on`. The size is the smallest, within 1 %, such that no larger size that
+            was tried loses more. It takes two or three passes over the rows.
+        on : Block or iterable of Block, optional
+            Labelled rows, which the model has not learned. Needed with `auc_loss`, and only then. The rows of an
+            iterator are held in memory.
+
+        Returns
+        -------
+        Model
+            It scores, and cannot learn.
+
+        Raises
+        ------
+        ValueError
+            If not exactly one size is given, it is negative, or `bytes` is less than a file without weights.
+        DataError
+            If `on` has no labels, or rows of one class only.
         """
         if sum(given is not None for given in (nonzeros, bytes, auc_loss)) != 1:
-            raise ValueError("Model.prune: one of nonzeros, bytes and auc_loss says where to cut.")
+            raise ValueError("Model.prune: pass exactly one of nonzeros, bytes and auc_loss.")
         if (on is None) != (auc_loss is None):
-            raise ValueError("Model.prune: auc_loss and on go together: what may be lost, and on which rows.")
+            raise ValueError(
+                "Model.prune: auc_loss and on must be given together: the loss allowed, and the rows to measure it on."
+            )
         for word, value in (("nonzeros", nonzeros), ("bytes", bytes), ("auc_loss", auc_loss)):
             if value is not None and not value >= 0:
                 raise ValueError(f"Model.prune: {word} must be >= 0, got {value}.")
@@ -353,28 +473,91 @@ class Model:
     # -- files
 
     def save(self, path: str | os.PathLike[str], kind: str = "resumable") -> None:
-        """Write a `.rare` file, whole or not at all: "resumable" with all state, or "scoring" with weights only."""
+        """Save the model to a `.rare` file, which is written completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; an existing one is replaced.
+        kind : {"resumable", "scoring"}, default "resumable"
+            Whether the file has the whole state, or only the weights.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be written, or a scoring-only model is to be resumable.
+        """
         modelfile.write(path, *self._file_parts(kind))
 
     def to_bytes(self, kind: str = "resumable") -> bytes:
-        """Return what `save` would write."""
+        """Return the bytes that `save` would write.
+
+        Parameters
+        ----------
+        kind : {"resumable", "scoring"}, default "resumable"
+            As for `save`.
+
+        Returns
+        -------
+        bytes
+            The contents of the file.
+
+        Raises
+        ------
+        ModelFileError
+            If a scoring-only model is to be resumable.
+        """
         return modelfile.to_bytes(*self._file_parts(kind))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Return the model of a `.rare` file. Continuing with it equals never having stopped."""
+        """Load a model from a `.rare` file. Learning on gives the same bits as never having stopped.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that `save` has written.
+
+        Returns
+        -------
+        Model
+            The model.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be read, is damaged, or is of a newer format.
+        """
         return cls._of(decode(*modelfile.read(path), plain(path)))
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "model") -> Model:
-        """Return the model of the bytes of a file; error messages start with `name`."""
+        """Load a model from the bytes of a file.
+
+        Parameters
+        ----------
+        data : bytes
+            What `to_bytes` returned.
+        name : str, default "model"
+            Name of the file in error messages.
+
+        Returns
+        -------
+        Model
+            A model equal to the saved one.
+
+        Raises
+        ------
+        ModelFileError
+            As for `load`.
+        """
         return cls._of(decode(*modelfile.from_bytes(data, name), name))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Model.from_bytes, (self.to_bytes(self.kind),))
 
     def _file_parts(self, kind: str) -> FileParts:
-        """The header and arrays of a file, all of one moment."""
+        """Return the header and the arrays of a file, all of one moment."""
         with self._reading("save"):
             saved = Saved(
                 self._engine,
@@ -391,20 +574,13 @@ class Model:
             )
             return encode(saved, kind)
 
-    # -- inside
+    # -- implementation
 
-    def _overflow(self, row: int) -> str:
-        """Why a row could not be learned, and the way on. On the command line nothing is saved."""
+    def _refusal(self, row: int) -> str:
+        """Return the reason why a row was not learned."""
         before = f"The {row} rows before it were learned, it was not." if row else "Nothing was learned."
-        told = advice(f" {before}", "")
-        if self.scale == "none":
-            scale = advice("scale='none'", "--scale none")
-            way_on = advice("scale='unit' or 'max'", "--scale unit or max")
-            return f"has values so large that its step overflows {self.dtype} with {scale}.{told} Use {way_on}."
-        return (
-            f"cannot be learned: the weights of {self.learner!r} have grown beyond {self.dtype}, its steps are too "
-            f"long for these rows.{told} Use a smaller learning rate or more regularisation."
-        )
+        # On the command line nothing is saved then, so there is no model to tell about.
+        return overflow(self.learner, self.scale, self.dtype, advice(before, ""))
 
     def _begin_learning(self) -> None:
         if not self._gate.begin_learning():
@@ -422,7 +598,7 @@ class Model:
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        """While nobody learns: what is read of the state is all of one moment."""
+        """Context in which no thread can learn, so that what is read of the state is all of one moment."""
         self._begin_scoring(what)
         try:
             yield
@@ -438,7 +614,8 @@ def _check(where: str, block: Block) -> None:
         )
 
 
-def _one(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:
+def _one_row(indices: ArrayLike, values: ArrayLike, label: int | None = None, importance: float | None = None) -> Block:
+    """Return a block of one row, checked."""
     columns, entries = np.asarray(indices), values if type(values) is np.ndarray else numeric(values, "Model: values")
     starts = np.array([0, len(columns)], np.int64)
     rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries, copy=False)

@@ -39,9 +39,9 @@ from rarestream.metrics.rows import both_classes
 from rarestream.modelfile.codec import FileParts
 from rarestream.readers import Stream
 
-FIRST, SIZES, MOST_SIZES = 10, 50, 1000
-KEPT = 10_000_000  # scores of all sizes together that are kept in memory, 80 MB; beyond that each AUC is streamed
-AT_ONCE = 1024  # rows scored at once: their scores at 50 sizes fit in the cache
+FIRST, SIZES, MAX_SIZES = 10, 50, 1000  # by default 50 sizes, from 10 weights on
+MAX_SCORES = 10_000_000  # of all sizes together, 80 MB; beyond that each AUC is streamed
+BATCH = 1024  # rows scored at once: their scores at 50 sizes fit in the cache
 TOLERANCE = 0.01  # relative, of the smallest size
 
 Rows = Block | Iterable[Block]
@@ -87,6 +87,11 @@ class Path:
         ----------
         auc_loss : float, >= 0
             Maximum difference from the AUC of the full model.
+
+        Returns
+        -------
+        int
+            One of `sizes`.
         """
         return self.sizes[self._first(auc_loss)]
 
@@ -124,23 +129,23 @@ class Ranked:
     def path(self, rows: Rows, sizes: int | Sequence[int] = SIZES, auc_loss: float | None = None) -> Path:
         """Return the AUC at each of the sizes and of the full model; `auc_loss` adds sizes near the smallest one.
 
-        Needs one pass over the rows; with `auc_loss` two or three, for which rows that can be read only once are kept
-        in memory.
+        One pass over the rows is needed; with `auc_loss` two or three, for which rows that can be read only once are
+        held in memory.
         """
-        wanted = self._wanted(sizes)
+        first_sizes = self._checked_sizes(sizes)
         if auc_loss is None:
-            return self._passed(rows, wanted)
-        again = rows if isinstance(rows, Block) or _repeatable(rows) else list(rows)
-        found = self._passed(again, wanted)
-        while more := found.between(auc_loss):
-            found = found.joined(self._passed(again, more))
-        return found
+            return self._one_pass(rows, first_sizes)
+        repeatable = rows if isinstance(rows, Block) or _repeatable(rows) else list(rows)
+        path = self._one_pass(repeatable, first_sizes)
+        while more := path.between(auc_loss):
+            path = path.joined(self._one_pass(repeatable, more))
+        return path
 
-    def _passed(self, rows: Rows, sizes: list[int]) -> Path:
+    def _one_pass(self, rows: Rows, sizes: list[int]) -> Path:
         """Return the AUC at each of the sizes, which ascend, in one pass."""
         classes = np.full(self._weights.slots, len(sizes), np.uint16)
         classes[self.order[: sizes[-1]]] = np.repeat(np.arange(len(sizes), dtype=np.uint16), np.diff(sizes, prepend=0))
-        kept = [KeptScores(KEPT // len(sizes)) for _ in sizes]
+        by_size = [KeptScores(MAX_SCORES // len(sizes)) for _ in sizes]
         count = positives = 0
         for block in _pieces(rows):
             if block.labels is None:
@@ -155,31 +160,32 @@ class Ranked:
             counted = labels if importances is None else labels[importances > 0]
             count += len(counted)
             positives += int(np.count_nonzero(counted > 0))
-            for one, its_scores in zip(kept, scores, strict=True):
-                one.add(labels, its_scores, importances)
+            for scores_kept, scores_now in zip(by_size, scores, strict=True):
+                scores_kept.add(labels, scores_now, importances)
         both_classes("path", count, positives)
-        aucs, bounds = zip(*map(_auc, kept), strict=True)
+        aucs, bounds = zip(*map(_auc, by_size), strict=True)
         return Path(tuple(sizes), aucs, count, positives, max(bounds))
 
-    def _wanted(self, sizes: int | Sequence[int]) -> list[int]:
-        most = len(self.order)
+    def _checked_sizes(self, sizes: int | Sequence[int]) -> list[int]:
+        """Return the sizes, ascending, up to that of the full model."""
+        full = len(self.order)
         if isinstance(sizes, int | np.integer):
-            number, wanted = int(sizes), spread(FIRST, most, max(1, min(int(sizes), MOST_SIZES)))
+            number, ascending = int(sizes), spread(FIRST, full, max(1, min(int(sizes), MAX_SIZES)))
         else:
-            wanted = sorted({min(int(size), most) for size in sizes} | {most})
-            number = len(wanted)
-        if not 1 <= number <= MOST_SIZES:
-            raise ValueError(f"path: there may be 1 to {MOST_SIZES} sizes, got {number}.")
-        if wanted[0] < 0:
-            raise ValueError(f"path: a size must be >= 0, got {wanted[0]}.")
-        return wanted
+            ascending = sorted({min(int(size), full) for size in sizes} | {full})
+            number = len(ascending)
+        if not 1 <= number <= MAX_SIZES:
+            raise ValueError(f"path: the number of sizes must be between 1 and {MAX_SIZES}, got {number}.")
+        if ascending[0] < 0:
+            raise ValueError(f"path: a size must be >= 0, got {ascending[0]}.")
+        return ascending
 
 
 def _auc(kept: KeptScores) -> tuple[float, float]:
     """Return the AUC of scores, and its maximum distance from the exact one."""
     if kept.streamed is not None:
-        found = kept.streamed.auc
-        return float(found), found.bound
+        estimate = kept.streamed.auc
+        return float(estimate), estimate.bound
     return auc(*kept.joined()), 0.0
 
 
@@ -193,8 +199,8 @@ def spread(first: int, last: int, count: int = SIZES) -> list[int]:
 def _pieces(rows: Rows) -> Iterator[Block]:
     """Yield the rows in small blocks, so that their scores at all sizes need little memory."""
     for block in [rows] if isinstance(rows, Block) else rows:
-        for start in range(0, len(block), AT_ONCE):
-            yield block[start : start + AT_ONCE]
+        for start in range(0, len(block), BATCH):
+            yield block[start : start + BATCH]
 
 
 def _repeatable(blocks: Iterable[Block]) -> bool:
@@ -202,11 +208,11 @@ def _repeatable(blocks: Iterable[Block]) -> bool:
     return blocks.replayable if isinstance(blocks, Stream) else not isinstance(blocks, Iterator)
 
 
-# -- model files cut to size
+# -- model files with fewer weights
 
 
 def cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[Any]) -> FileParts:
-    """Return the parts of a file made for scoring, cut to the weights at some places, which ascend."""
+    """Return the parts of a scoring-only file with only the weights at some places, which ascend."""
     had = len(arrays["weight"])
     if len(kept) == had:
         return header, arrays
@@ -215,7 +221,7 @@ def cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[A
 
 
 def largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: int) -> int:
-    """Return how many weights a file made for scoring can hold without being larger than `room` bytes."""
+    """Return the largest number of weights of a scoring-only file of at most `room` bytes."""
     had = len(arrays["weight"])
 
     def length(size: int) -> int:  # whichever weights they are
@@ -225,7 +231,9 @@ def largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: 
         return had
     least = length(0)
     if least > room:
-        raise ValueError(f"Model.prune: bytes must be at least {least}, what a file without weights takes, got {room}.")
+        raise ValueError(
+            f"Model.prune: bytes must be at least {least}, the size of a file without weights, got {room}."
+        )
     size = min(had - 1, (room - least) // sum(arrays[name].itemsize for name in ("index", "weight")))
     while length(size) > room:  # the file's header has grown by a few digits
         size -= 1

@@ -1,7 +1,7 @@
 """scikit-learn classifiers, one per learner, and a search over their settings.
 
 They need scikit-learn: pip install "rarestream[sklearn]". The classes are made from the registry of learners; what type
-checkers and editors see is in sklearn.pyi.
+checkers and editors see is in sklearn.pyi, which `make lint` keeps up to date.
 """
 
 from rarestream.adapters.sklearn import classifiers

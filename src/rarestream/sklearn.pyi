@@ -1,4 +1,4 @@
-"""scikit-learn classifiers, one per learner, and a search over their settings. Written by `python -m tests.stubs`."""
+"""scikit-learn classifiers, one per learner, and a search over their settings. Written by tests/generated.py."""
 
 from typing import Any, ClassVar
 

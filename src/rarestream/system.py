@@ -1,58 +1,93 @@
-"""The machine, asked in one place: its cores, its memory, and files that appear whole or not at all.
+"""What depends on the machine and its operating system: cores, memory, locks, and atomic writes.
 
-A file is written aside, flushed to disk and renamed, so that at any moment its path holds the old file or the new one.
-The file aside is locked while somebody writes it. One that nobody locks was left by a process that was killed, and goes
-when the same path is written again.
+A file is written under a temporary name beside its final one, flushed to disk and renamed, so that at any moment its
+path holds the old file or the new one. Where the system has flock, the temporary file is locked while it is written:
+one that nobody locks was left by a process that was killed, and is removed when the same path is written again. On
+Windows an open file cannot be removed, and one that was last written to an hour ago is taken to be left.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
+import sys
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from rarestream.errors import OutputError, plain
 
-NAME = 40  # characters of a file's name that stand in the name of the file aside, which must not become too long
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+WINDOWS = os.name == "nt"
+NAME = 40  # characters of a file's name that stand in the name of the temporary file, which must not become too long
+STALE = 3600.0  # seconds after which a temporary file is taken to be left, where there is no flock
+LOCKED_BYTE = (1 << 31) - 2  # Windows locks bytes, and nobody may read a locked one: this one is beyond most files
 MEMINFO = "/proc/meminfo"
 CGROUPS = (  # the limit and the use of memory that a container has, in versions 2 and 1
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
+UNKNOWN_TOTAL = 4 << 30  # bytes that the machine is taken to have where it does not tell
 UNKNOWN_FREE = 2 << 30  # bytes that are taken to be free where the machine does not tell
 
 
 def cores() -> int:
-    """The number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def machine_memory() -> int:
-    """The bytes of memory that this process may use: those of the machine, or the limit of its container."""
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Return the bytes of memory that this process may use: those of the machine, or the limit of its container."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        total = _windows_memory()[0]
     return min([total, *(limit for limit, _ in _limits())])
 
 
 def free_memory() -> int:
-    """The bytes of memory that are free for this process, on the machine and within the limit of its container."""
-    free = UNKNOWN_FREE
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = Path(MEMINFO).read_text().splitlines()
+    """Return the bytes of memory that are free for this process, on the machine and in its container."""
+    try:
+        lines = Path(MEMINFO).read_text("ascii").splitlines()
         free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):  # not Linux
+        free = _windows_memory()[1]
     return max(0, min([free, *(limit - used for limit, used in _limits())]))
 
 
+def _windows_memory() -> tuple[int, int]:
+    """Return the bytes of memory that Windows has and that are free; elsewhere, what is taken for them."""
+    if sys.platform == "win32":
+        import ctypes
+
+        class Status(ctypes.Structure):  # MEMORYSTATUSEX
+            _fields_ = (
+                ("length", ctypes.c_ulong),
+                ("load", ctypes.c_ulong),
+                ("total", ctypes.c_ulonglong),
+                ("free", ctypes.c_ulonglong),
+                ("others", ctypes.c_ulonglong * 5),
+            )
+
+        status = Status(length=ctypes.sizeof(Status))
+        if ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+            return status.total, status.free
+    return UNKNOWN_TOTAL, UNKNOWN_FREE
+
+
 def _limits() -> Iterator[tuple[int, int]]:
-    """The limit and the use of memory of each container that has a limit."""
+    """Yield the limit and the use of memory of each container that has a limit."""
     for limit, used in CGROUPS:
         most = _number_in(limit)
         if most is not None:
@@ -60,38 +95,93 @@ def _limits() -> Iterator[tuple[int, int]]:
 
 
 def _number_in(path: str) -> int | None:
-    """The number that a file of the system holds; None if there is no such file, or no number in it."""
+    """Return the number that a file of the system holds; None if there is no such file, or no number in it."""
     try:
-        return int(Path(path).read_text())
+        return int(Path(path).read_text("ascii"))
     except (OSError, ValueError):
         return None
 
 
+def lock_file(handle: int) -> None:
+    """Lock an open file until it is closed, so that no other process locks it. Does nothing if the system has no locks.
+
+    Parameters
+    ----------
+    handle
+        The file descriptor.
+
+    Raises
+    ------
+    OSError
+        If another process has locked the file, or its file system has no locks.
+    """
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    with contextlib.suppress(ImportError):
+        import msvcrt
+
+        windows: Any = msvcrt
+        before = os.lseek(handle, 0, os.SEEK_CUR)
+        os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
+        try:
+            windows.locking(handle, windows.LK_NBLCK, 1)
+        finally:
+            os.lseek(handle, before, os.SEEK_SET)
+
+
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file, or leaves the one that is there as it was and raises OutputError."""
+    """Write a file atomically.
+
+    Parameters
+    ----------
+    path
+        Where to write. A symbolic link stays: the file that it points to is written.
+    data
+        What the file is to hold.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written. The file that was there is unchanged.
+    """
     with whole(path) as file:
         file.write(data)
 
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to. It is at `path` once the `with` block ends; if that raises, nothing has changed.
+    """Open a file to write atomically: it is at `path` once the `with` block ends, and unchanged if the block raises.
 
-    A symbolic link stays: what it points to is written. Raises OutputError, which names the path, if the file cannot be
-    made; and for any OSError of the block, which is taken for one of writing.
+    Parameters
+    ----------
+    path
+        Where to write. A symbolic link stays: the file that it points to is written.
+
+    Yields
+    ------
+    file
+        A binary file to write to.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be created or written. Any OSError of the block is taken for one of writing.
     """
     target = _target(path)
-    aside, handle = _made_aside(path, target)
+    temporary, handle = _open_temporary(path, target)
     try:
         # Closed, and so unlocked, only once it has its name: nobody may take it for one that was left.
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            os.replace(aside, target)
+            if WINDOWS:  # which cannot rename an open file
+                file.close()
+            os.replace(temporary, target)
             _flush_folder(target.parent)
     except BaseException as error:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if not isinstance(error, OSError) or isinstance(error, OutputError | BrokenPipeError):
             raise
         what = "was left as it was" if target.exists() else "was not made"
@@ -102,14 +192,24 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raises what `whole` would at its start, so that it is known before any work is done. Changes nothing."""
-    aside, handle = _made_aside(path, _target(path))
-    aside.unlink(missing_ok=True)
-    os.close(handle)
+    """Check that a file can be written, before any work is done. Changes nothing.
+
+    Raises
+    ------
+    OutputError
+        If `whole` would raise it on entering its `with` block.
+    """
+    temporary, handle = _open_temporary(path, _target(path))
+    if WINDOWS:  # which cannot remove an open file
+        os.close(handle)
+        temporary.unlink(missing_ok=True)
+    else:  # locked until it is gone
+        temporary.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """What a path points to in the end, where a regular file is or could be."""
+    """Return what a path points to in the end, where a regular file is or could be."""
     target = Path(os.path.realpath(path))
     try:
         mode = os.stat(target).st_mode
@@ -124,28 +224,32 @@ def _target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _made_aside(path: str | os.PathLike[str], target: Path) -> tuple[Path, int]:
-    """A new file beside the target, open and locked. Those that were left there are removed."""
+def _open_temporary(path: str | os.PathLike[str], target: Path) -> tuple[Path, int]:
+    """Create a file beside the target, open and locked. Those that were left there are removed."""
     begin = f".{target.name[:NAME]}-{zlib.crc32(os.fsencode(target.name)):08x}-"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # Windows: no changed line ends
     try:
         _remove_left(target.parent, begin)
         while True:
-            aside = target.with_name(f"{begin}{os.urandom(8).hex()}.part")
-            handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            temporary = target.with_name(f"{begin}{os.urandom(8).hex()}.part")
+            handle = os.open(temporary, flags, 0o666)
+            if fcntl is None:
+                break
             with contextlib.suppress(OSError):  # a file system without locks: nothing is ever removed there
                 fcntl.flock(handle, fcntl.LOCK_EX)
             if os.fstat(handle).st_nlink:
                 break
-            os.close(handle)  # before it was locked, somebody took it for one that was left
-        with contextlib.suppress(OSError):
-            os.fchmod(handle, os.stat(target).st_mode & 0o777)
+            os.close(handle)  # before it was locked, another process took it for one that was left
+        if hasattr(os, "fchmod"):  # Windows has no modes
+            with contextlib.suppress(OSError):
+                os.fchmod(handle, os.stat(target).st_mode & 0o777)
     except OSError as error:
         raise _cannot(path, error) from error
-    return aside, handle
+    return temporary, handle
 
 
 def _remove_left(folder: Path, begin: str) -> None:
-    """Removes files aside that a killed process has left: those whose lock can be had."""
+    """Remove temporary files that a killed process has left: those that can be locked, or are old."""
     named = re.compile(re.escape(begin) + r"[0-9a-f]{16}\.part")
     try:
         with os.scandir(folder) as entries:
@@ -154,6 +258,10 @@ def _remove_left(folder: Path, begin: str) -> None:
         return
     for path in found:
         with contextlib.suppress(OSError):  # gone meanwhile, or not ours, or written right now
+            if fcntl is None:
+                if time.time() - os.stat(path).st_mtime > STALE:
+                    os.unlink(path)
+                continue
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -167,8 +275,8 @@ def _cannot(path: str | os.PathLike[str], error: OSError) -> OutputError:
 
 
 def _flush_folder(folder: Path) -> None:
-    """So that the new name outlives a power cut, where the file system can do that."""
-    with contextlib.suppress(OSError):
+    """Flush a folder to disk, so that a new name in it outlives a power cut, where the file system can do that."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -101,7 +101,7 @@ def both(estimator, grid, X, y, fit=None, **settings):
         (DualAveragingClassifier(), {}),
         (DualAveragingClassifier(), {"learning_rate": np.geomspace(0.01, 10, 75)}),
     ],
-    ids=["dual averaging", "ftrl-auc", "ftrl-proximal", "no parameters", "several heats"],
+    ids=["dual averaging", "ftrl-auc", "ftrl-proximal", "no parameters", "several batches"],
 )
 def test_finds_what_grid_search_finds(estimator, grid, fits):
     X, y = rows()
@@ -233,7 +233,7 @@ def test_threads_change_nothing():
     assert np.array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
 
 
-def test_heats_get_smaller_where_memory_is_short(monkeypatch):
+def test_batches_get_smaller_where_memory_is_short(monkeypatch):
     X, y = rows(300)
     grid = {"learning_rate": np.geomspace(0.01, 10, 40)}
     roomy = RaceSearchCV(DualAveragingClassifier(), grid, cv=3).fit(X, y)
@@ -258,8 +258,13 @@ def test_heats_get_smaller_where_memory_is_short(monkeypatch):
     "estimator, grid, alone, why",
     [
         (DualAveragingClassifier(), {**RATES, "dtype": ["float32", "float64"]}, 4, "lanes are float32, not float64"),
-        (FtrlAucClassifier(), {**RATES, "means": ["lazy", "exact"]}, 4, "FtrlAuc has no lanes with these settings"),
-        (SpamClassifier(), RATES, 4, "Spam has no lanes: .*and 1 more"),
+        (
+            FtrlAucClassifier(),
+            {**RATES, "means": ["lazy", "exact"]},
+            4,
+            "FtrlAuc cannot share a pass with these settings",
+        ),
+        (SpamClassifier(), RATES, 4, "Spam cannot share a pass: .*and 1 more"),
     ],
     ids=["float64", "exact means", "spam"],
 )
@@ -367,7 +372,7 @@ def test_a_search_in_a_pipeline():
 # -- what is printed
 
 
-def test_verbose_prints_a_line_for_every_heat_of_every_fold(capsys):
+def test_verbose_prints_a_line_for_every_batch_of_every_fold(capsys):
     X, y = rows(300)
     RaceSearchCV(DualAveragingClassifier(), RATES, cv=3).fit(X, y)
     assert capsys.readouterr().out == ""

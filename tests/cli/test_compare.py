@@ -22,7 +22,7 @@ def test_the_table_has_the_best_first_and_says_what_its_numbers_are(events):
     aucs = [float(line.split()[1]) for line in lines[3:5]]
     assert aucs == sorted(aucs, reverse=True) and {line.split()[0] for line in lines[3:5]} == {"dual-auc", "rda"}
     assert "standard error, over the same 2 trials" in lines[-1]
-    assert "4 trials of methods: about " in result.stderr
+    assert "4 trials to run; about " in result.stderr
 
 
 def test_json_has_a_line_a_result_and_a_line_a_method(events):
@@ -47,7 +47,7 @@ def test_a_folder_keeps_everything_and_a_second_run_does_nothing_anew(events, tm
     before = (out / "results.jsonl").read_bytes()
     again = run("compare", events, *FEW, "--out", out)
     assert again.stdout == first.stdout and (out / "results.jsonl").read_bytes() == before
-    assert "4 of them done before" in again.stderr
+    assert "4 of them finished before" in again.stderr
 
 
 def test_rows_in_order_are_one_trial(events):
@@ -74,10 +74,10 @@ def test_rows_from_standard_input(events):
 @pytest.mark.parametrize(
     "words, code, says",
     [
-        (["--learners", "dual-auc,rdo"], 2, "no method is called 'rdo'"),
+        (["--learners", "dual-auc,rdo"], 2, "a method must be one of"),
         (["--learners", "rdo"], 2, "Did you mean rda?"),
         (["--trials", "0"], 2, "--trials"),
-        (["--scale", "half"], 2, "no scale is called 'half'"),
+        (["--scale", "half"], 2, "must be one of none, unit, max, got 'half'"),
         (["--max-rows", "4"], 3, "compare: "),
         (["--positive", "7"], 3, "all 20,000 rows are negative"),
     ],

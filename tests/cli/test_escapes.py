@@ -109,7 +109,7 @@ def test_the_command_to_go_on_with_can_be_pasted(tmp_path, monkeypatch):
     for name in (f"{EVIL}.svm", "it's a \\ \n'x.svm", os.fsdecode(b"raw\xff'.svm")):
         Path(name).write_text(ROWS)
         done = run("train", name, "-o", f"{name}.rare", "--max-rows", 20)
-        command = done.stderr.split("To continue: ", 1)[1].strip()
+        command = done.stderr.split("To continue:\n", 1)[1].strip()
         assert not RAW.search(command) and "\n" not in command
         program = f'rarestream() {{ {" ".join(PROGRAM)} "$@"; }}; {command}'
         again = children.run(["bash", "-c", program])

@@ -263,7 +263,7 @@ def test_the_size_says_what_scoring_alone_would_take(tmp_path, model):
     small = len(Model.load(model).to_bytes("scoring"))
     data = tmp_path / "data.svm"
     told = run("train", data, "-o", tmp_path / "a.rare", "-l", "dual-auc").stderr
-    about = re.search(r"resumable; for scoring only about (.*) kB: --scoring-only, or rarestream prune", told)
+    about = re.search(r"resumable\n  for scoring only about (.*) kB: --scoring-only or rarestream prune", told)
     assert about and abs(1000 * float(about[1]) - small) < 500
     assert "for scoring only" in run("race", data, "-o", tmp_path / "b.rare").stderr
     assert "for scoring only" not in run("train", data, "-o", tmp_path / "a.rare", "--scoring-only").stderr

@@ -104,7 +104,7 @@ def test_words_are_parsed_as_other_programs_parse_them(words, expected):
         (["a", "--rate", "x"], "Invalid value for '--rate': must be a number, got 'x'."),
         (["a", "--level", "1.5"], "Invalid value for '--level': must be a whole number, got '1.5'."),
         (["a", "--level", "10"], "Invalid value for '--level': must be between 0 and 9, got 10."),
-        (["a", "--shape", "rond"], "no shape is called 'rond'; there are round, square. Did you mean round?"),
+        (["a", "--shape", "rond"], "must be one of round, square, got 'rond'. Did you mean round?"),
     ],
 )
 def test_a_mistake_is_named_with_a_suggestion(words, says):

@@ -126,13 +126,13 @@ def test_no_clear_winner_is_said(events, tmp_path):
     "words, code, says",
     [
         (["--memory", "1000"], 3, "needs .* for 24 settings"),
-        (["--memory", "lots"], 2, "'lots' is not a size, such as 500M or 4G"),
+        (["--memory", "lots"], 2, "must be a size, such as 500M or 4G, got 'lots'"),
         (["--set", "l1=1"], 2, "name it with --learner"),
-        (["-l", "auto"], 2, "no learner is called 'auto'"),
-        (["-l", "dual-auc", "--set", "nothing=1"], 2, "no setting of dual-auc is called 'nothing'"),
+        (["-l", "auto"], 2, "got 'auto'"),
+        (["-l", "dual-auc", "--set", "nothing=1"], 2, "a setting of dual-auc must be one of"),
         (["-l", "dual-auc", "--set", "l1=1,-1"], 2, "l1 must be >= 0, got '-1'"),
         (["-l", "dual-auc", "--set", "l1"], 2, "a setting is NAME=VALUE"),
-        (["--scale", "big"], 2, "no scale is called 'big'"),
+        (["--scale", "big"], 2, "must be one of none, unit, max, got 'big'"),
         (["--positive", "7"], 3, "all 20,000 rows are negative"),
         (["--holdout", "0.9"], 2, "'--holdout'"),
     ],
@@ -148,7 +148,7 @@ def test_what_cannot_be_raced_is_refused_and_nothing_is_written(events, tmp_path
 def test_a_pipe_has_one_pass(tmp_path):
     done = run("race", "-", "-o", tmp_path / "m.rare", "--passes", 2, stdin="1 1:1\n")
     assert done.exit_code == 2
-    assert "a pipe can be read once only" in done.stderr
+    assert "must be 1 for a pipe, which can be read only once" in done.stderr
 
 
 def test_interrupted_it_saves_who_leads(events, tmp_path):

@@ -121,7 +121,7 @@ def test_a_report_of_what_is_done_runs_nothing(small, tmp_path, monkeypatch):
     assert run("reproduce", "table2", *words, *some).exit_code == 0
     before = (out / "results.jsonl").read_bytes()
     done = run("reproduce", "report", *words, "--story", tmp_path / "docs")
-    assert done.exit_code == 2 and "ends with .md" in done.stderr and not (tmp_path / "docs").exists()
+    assert done.exit_code == 2 and "must end with .md" in done.stderr and not (tmp_path / "docs").exists()
     done = run("reproduce", "report", *words, "--story", tmp_path / "docs" / "again.md")
     assert done.exit_code == 0, done.stderr
     assert (out / "results.jsonl").read_bytes() == before

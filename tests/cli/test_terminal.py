@@ -49,6 +49,28 @@ def test_training_draws_a_table_with_a_live_line_under_it(events, tmp_path):
     assert max(len(line) for line in drawn if str(tmp_path) not in line) <= 80
 
 
+def test_sentences_are_wrapped_at_words_in_a_terminal_only(events, tmp_path):
+    words = ["train", events, "-o", tmp_path / "m.rare", "--learner", "ftrl"]
+    code, text = seen(80, *words)
+    assert code == 2
+    lines = plain(text).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(plain(text).split()) == " ".join(run(*words).stderr.split())
+    assert run(*words).stderr.splitlines()[-1].startswith("Error: Invalid value for '--learner': must be one of")
+
+
+def test_a_command_to_paste_is_never_wrapped(events, tmp_path):
+    path = tmp_path / f"{'long' * 20}.rare"
+    _, text = seen(80, "train", events, "-o", path, "--max-rows", 100)
+    assert f"\n  rarestream train {events} --resume {path}\n" in plain(text)
+
+
+def test_wrapping_counts_no_colour_and_keeps_every_word():
+    assert look.wrap("\x1b[1mone two\x1b[0m three", 9) == ["\x1b[1mone two\x1b[0m", "three"]
+    assert "".join(look.wrap("a " * 50 + "b", 10)).replace(" ", "") == "a" * 50 + "b"
+    assert max(map(len, look.wrap("word " * 50, 23))) <= 23
+
+
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_demo_tells_its_story_within_the_width(columns):
     code, text = seen(columns, "demo", "--rows", 20_000)

@@ -51,7 +51,7 @@ def test_a_budget_is_held(events, tmp_path, words):
     assert 0 < max(line["nonzeros"] for line in lines) <= 70
     assert Model.load(path).learner.settings["budget"] == 70
     assert run("train", events, "--resume", path, "--budget", 70).exit_code == 0
-    assert "has 70, not 71" in run("train", events, "--resume", path, "--budget", 71).stderr
+    assert "was trained with 70, not 71" in run("train", events, "--resume", path, "--budget", 71).stderr
 
 
 def test_without_a_terminal_only_a_summary_is_said_and_on_stderr(events, tmp_path):
@@ -130,7 +130,7 @@ def test_nothing_new_is_said_with_the_way_to_another_pass(events, trained):
         ("--set", "l1=0.5", "0.0"),
         ("--scale", "max", "unit"),
         ("--dtype", "float64", "float32"),
-        ("--shuffle", "3", "None"),
+        ("--shuffle", "3", "without --shuffle"),
         ("--zero-based", None, "False"),
     ],
 )
@@ -151,7 +151,7 @@ def test_settings_that_agree_may_be_repeated(events, trained):
 def test_a_race_that_is_not_over_is_told_and_can_be_settled(events, tmp_path):
     path = tmp_path / "m.rare"
     done = run("train", events, "-o", path, "--max-rows", 5000)
-    assert "race until row 16,384; --settle keeps only this one" in done.stderr
+    assert "race until row 16,384; to keep only the leading one, pass --settle." in done.stderr
     racing = Model.load(path)
     assert racing.learner.name == "auto"
     assert run("train", events, "--resume", path, "--max-rows", 1000, "--settle").exit_code == 0
@@ -334,7 +334,7 @@ def test_standard_input_is_a_stream(events, tmp_path, trained):
 def test_a_pipe_cannot_be_passed_over_twice(tmp_path):
     done = run("train", "-", "-o", tmp_path / "m.rare", "--passes", 2, stdin="1 1:1\n")
     assert done.exit_code == 2
-    assert "save it to a file first" in done.stderr
+    assert "Save it to a file first" in done.stderr
 
 
 def test_save_every_leaves_a_model_to_go_on_from_when_a_later_row_is_refused(events, tmp_path, trained):

@@ -72,7 +72,7 @@ def test_results_of_other_rows_are_not_taken_for_answers(block, tmp_path):
 
 
 def test_slow_methods_are_left_out_and_it_is_said_but_run_if_named(block, monkeypatch):
-    monkeypatch.setattr(methods, "MOST_STEPS", 1e5)
+    monkeypatch.setattr(methods, "MOST_MULTIPLICATIONS", 1e5)
     monkeypatch.setattr("rarestream.compare.trials.run_trial", lambda *_: {"label": "x"})
     found = compare(block, trials=1, processes=1)
     ran = {row["method"] for row in found.rows}
@@ -95,7 +95,7 @@ def test_a_method_that_cannot_learn_these_rows_says_so_and_the_others_go_on(bloc
     found = compare(far, methods=["opauc-full", "rda"], trials=1, settings=2, processes=1)
     table = standings(found.rows)
     assert [one.method for one in table] == ["rda", "opauc-full"]
-    assert "failed in 1 of 1 trials: Opauc: with rank=0" in table[1].why
+    assert "failed in 1 of 1 trials: Opauc: rank=0 stores" in table[1].why
 
 
 def test_batch_logistic_runs_on_request(block):

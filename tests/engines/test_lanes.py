@@ -1,4 +1,4 @@
-"""Lanes: what each promises, whatever stands beside it and whichever instructions it is made of."""
+"""Lanes: each learns as a model of its own, whatever the other lanes are and whichever instruction set is used."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ SCALE = pytest.mark.parametrize("scale", ["unit", "max", "none"])
 
 
 def run(learners, block: Block, scale: str = "unit", isa: str = "", state: LaneState | None = None):
-    """The lanes, their state after the block, and the scores its rows had before."""
+    """Return the lanes, their state after the block, and the scores its rows had before."""
     lanes = Lanes(learners)
     state = state or lanes.start(FEATURES, scale == "max")
     learned, scores = LaneKernel(lanes).learn(state, block, SCALES.index(scale), isa)
     return lanes, state, scores[:learned]
 
 
-def alone(lanes: Lanes, state: LaneState, lane: int) -> tuple[bytes, ...]:
-    """All that one lane knows, to the bit."""
+def lane_bits(lanes: Lanes, state: LaneState, lane: int) -> tuple[bytes, ...]:
+    """Return the state of one lane as bytes."""
     found = lanes.state(lane, state)
     return found.table.tobytes(), found.tally.tobytes(), b"" if found.largest is None else found.largest.tobytes()
 
@@ -53,7 +53,7 @@ def bits(state: LaneState) -> list[bytes]:
     return [b"" if part is None else part.tobytes() for part in state]
 
 
-def there(isa: str) -> bool:
+def isa_available(isa: str) -> bool:
     try:
         run(LEARNERS[:1], block_of([{0: 1.0}], [1]), isa=isa)
     except ValueError:
@@ -61,7 +61,7 @@ def there(isa: str) -> bool:
     return True
 
 
-ISAS = [isa for isa in ("portable", "avx2", "avx512") if there(isa)]  # of this machine
+ISAS = [isa for isa in ("portable", "avx2", "avx512") if isa_available(isa)]  # of this machine
 
 
 @SCALE
@@ -73,12 +73,12 @@ def test_every_lane_learns_what_a_model_of_its_learner_does(scale, block):
     for lane, learner in enumerate(LEARNERS):
         model = Model(learner, scale=scale, n_features=FEATURES)
         expected = model.learn(block)
-        reach = 1 + abs(expected).max()
-        assert abs(scores[:, lane] - expected).max() <= 1e-5 * reach, learner
+        size = 1 + abs(expected).max()
+        assert abs(scores[:, lane] - expected).max() <= 1e-5 * size, learner
         found = lanes.state(lane, state)
         weights = learner.kernel().weights(found, 0, FEATURES)
-        assert np.allclose(weights, model.weights().weight, rtol=1e-5, atol=1e-5 * reach), learner
-        assert np.allclose(found.tally, model._engine.state.tally, rtol=1e-5, atol=1e-5 * reach), learner
+        assert np.allclose(weights, model.weights().weight, rtol=1e-5, atol=1e-5 * size), learner
+        assert np.allclose(found.tally, model._engine.state.tally, rtol=1e-5, atol=1e-5 * size), learner
         if scale == "max":
             assert np.array_equal(found.largest, model._engine.state.largest[: len(found.largest)])
 
@@ -100,10 +100,10 @@ def test_a_lane_gives_the_same_bits_whatever_stands_beside_it_on_every_machine(s
     learner = data.draw(st.sampled_from(LEARNERS))
     place = data.draw(st.integers(0, len(others)))
     lanes, state, scores = run([learner], block, scale, "portable")
-    expected = scores[:, 0].tobytes(), alone(lanes, state, 0)
+    expected = scores[:, 0].tobytes(), lane_bits(lanes, state, 0)
     for isa in [*ISAS, ""]:
         lanes, state, scores = run([*others[:place], learner, *others[place:]], block, scale, isa)
-        assert (scores[:, place].tobytes(), alone(lanes, state, place)) == expected, isa
+        assert (scores[:, place].tobytes(), lane_bits(lanes, state, place)) == expected, isa
 
 
 def test_an_instruction_set_the_machine_lacks_is_refused():
@@ -138,7 +138,7 @@ def test_lanes_that_stay_keep_their_bits_when_others_go(scale, block, data):
     assert fewer.learners == [LEARNERS[lane] for lane in stay]
     _, state, found = run(fewer.learners, block[cut:], scale, state=state)
     for place, lane in enumerate(stay):
-        assert alone(fewer, state, place) == alone(every, whole, lane)
+        assert lane_bits(fewer, state, place) == lane_bits(every, whole, lane)
         assert found[:, place].tobytes() == scores[cut:, lane].tobytes()
     assert bits(old) == before  # they share nothing with what they were taken from
 
@@ -213,7 +213,7 @@ def test_a_table_starts_on_a_cache_line_and_is_of_whole_registers(count):
 @SCALE
 @given(block=blocks(importances=True))
 @settings(max_examples=examples(15))
-def test_room_changes_nothing(scale, block):
+def test_unused_slots_change_nothing(scale, block):
     lanes, state, _ = run(LEARNERS, block, scale)
     grown = lanes.grown(state, 40)
     assert np.array_equal(grown.table[:FEATURES], state.table)

@@ -210,13 +210,16 @@ def test_it_scores_as_the_learner_in_the_lead(stream):
 # -- one stream, however it comes
 
 
-@given(
+any_race = given(
     block=blocks(max_rows=60, importances=True),
     rows=st.integers(1, 60),
     scale=st.sampled_from(SCALES[1:]),
     dtype=st.sampled_from(["float32", "float64"]),
     data=st.data(),
 )
+
+
+@any_race
 @settings(max_examples=examples(60))
 def test_where_a_block_is_cut_does_not_matter(block, rows, scale, dtype, data):
     with hasty():
@@ -235,13 +238,7 @@ def test_where_a_block_is_cut_does_not_matter(block, rows, scale, dtype, data):
         assert same(whole, singly)
 
 
-@given(
-    block=blocks(max_rows=60, importances=True),
-    rows=st.integers(1, 60),
-    scale=st.sampled_from(SCALES[1:]),
-    dtype=st.sampled_from(["float32", "float64"]),
-    data=st.data(),
-)
+@any_race
 @settings(max_examples=examples(60))
 def test_save_load_continue_equals_continue(block, rows, scale, dtype, data):
     cut = data.draw(st.integers(0, len(block)))
@@ -313,7 +310,7 @@ def test_a_row_too_large_to_learn_is_named_and_the_race_goes_on(stream):
 # -- ends before its time
 
 
-def test_settle_keeps_the_best_so_far(stream, found):
+def test_finish_race_chooses_the_best_so_far(stream, found):
     expected, margin = rule(stream.labels[:900], [column[:900] for column in found])
     assert margin > 1e-5
     m = Model("auto")
@@ -329,7 +326,7 @@ def test_settle_keeps_the_best_so_far(stream, found):
     assert Model.from_bytes(before).chosen_by == m.chosen_by
 
 
-def test_settle_changes_nothing_where_nothing_is_raced(stream):
+def test_finish_race_changes_nothing_where_nothing_is_raced(stream):
     m = Model("dual-logistic")
     m.learn(stream[:100])
     slim = Model.from_bytes(m.to_bytes("scoring"))

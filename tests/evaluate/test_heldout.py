@@ -105,8 +105,8 @@ def test_a_file_of_scores_may_have_any_labels_if_the_positive_one_is_named(tmp_p
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("1 0.5\n0\n", r"scores.txt:2: a line is a label and a score"),
-        ("1 0.5 0.7\n", r"scores.txt:1: a line is a label and a score"),
+        ("1 0.5\n0\n", r"scores.txt:2: a line must be two numbers, a label and a score"),
+        ("1 0.5 0.7\n", r"scores.txt:1: a line must be two numbers, a label and a score"),
         ("1 0.5\n0 x\n", r"scores.txt:2: .* got '0 x'"),
         ("1 0.5\n0 0.1\n# x\n-1 0.7\n", r"scores.txt:4: a third label, -1, after 0 and 1; .* positive=VALUE"),
         ("-1 0.5\n" * 200_000 + "1 0.5\n0 0.7\n", r"scores.txt:200002: a third label, 0, after -1 and 1"),

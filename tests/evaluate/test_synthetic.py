@@ -50,7 +50,7 @@ def test_written_and_read_they_are_the_same_rows(planted, tmp_path):
 
 
 def test_only_ones_can_be_written(tmp_path):
-    with pytest.raises(ValueError, match="rows of ones"):
+    with pytest.raises(ValueError, match="all values must be 1"):
         write_svmlight([Block.of(np.full((1, 2), 2.0), [1])], tmp_path / "rows.svm")
 
 

@@ -75,9 +75,7 @@ def test_covariances_in_full_are_for_a_few_thousand_features():
     model = Model(AdaOam(rank=0))
     model.learn(block_of([{0: 1.0}, {4999: 1.0}], [1, -1]))
     before = model.to_bytes()
-    with pytest.raises(
-        DataError, match=r"AdaOam: with rank=0 .* 5,000 at most, and feature index 5000 has come.*rank="
-    ):
+    with pytest.raises(DataError, match=r"AdaOam: rank=0 .* at most 5,000 features, got feature index 5000.*rank="):
         model.learn(block_of([{5000: 1.0}], [1]))
     assert model.to_bytes() == before
     assert model.score(block_of([{70000: 1.0}])) == 0

@@ -15,8 +15,8 @@ from tests.learners.textbook import TWINS, Twin, textbook
 from tests.strategies import FEATURES, block_of, blocks, examples, random_block
 
 SCALES = ["unit", "max", "none"]
-# Every name with its defaults, and every variant that the learner's twin names. Auto has no twin: it goes on as one of
-# the others, and test_auto.py says by which rule. Whatever asks for no twin, it promises as they do, or says there how.
+# Every name with its defaults, and every variant that the learner's twin names. Auto has no twin: it becomes one of the
+# others, by the rule that tests/engines/test_race.py tests. It keeps all promises that need no twin, or says there how.
 NAMED = [make_learner(name) for name in learner_names()]
 LEARNERS = [learner for learner in NAMED if type(learner) in TWINS]
 VARIANTS = [cls(**settings) for cls, twin in TWINS.items() for settings in twin.variants]
@@ -44,6 +44,19 @@ def model(learner: Learner, dtype="float64", scale="unit") -> Model:
 def same(one: Model, other: Model) -> bool:
     """Equal to the last bit, progress included: the bytes of their files."""
     return one.to_bytes() == other.to_bytes()
+
+
+@EVERY
+def test_names_the_setting_that_is_tuned(learner):
+    if learner.tuning is None:
+        assert learner.race_plan() is not None
+        return
+    setting, low, high = learner.tuning
+    default = learner.settings[setting]
+    for value in (low or default / 10, high or default * 10):
+        assert make_learner(learner.name, **{setting: value}).settings[setting] == value
+    assert low is None or low < default
+    assert high is None or high > default
 
 
 @ALL

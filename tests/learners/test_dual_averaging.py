@@ -101,5 +101,5 @@ def test_a_budget_is_a_whole_number(budget):
 
 
 def test_a_budget_beside_l1_is_refused():
-    with pytest.raises(ValueError, match=r"budget and l1 both .* got budget=10 and l1=0\.1"):
+    with pytest.raises(ValueError, match=r"budget and l1 cannot be combined.* got budget=10 and l1=0\.1"):
         DualAveraging(budget=10, l1=0.1)

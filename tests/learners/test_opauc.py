@@ -103,7 +103,7 @@ def test_covariances_in_full_are_refused_for_many_features():
     model = Model(Opauc(rank=0))
     model.learn(block_of([{0: 1.0}, {4999: 1.0}], [1, -1]))
     before = model.to_bytes()
-    with pytest.raises(DataError, match=r"5,000 at most, and feature index 5000 has come.*rank=50"):
+    with pytest.raises(DataError, match=r"at most 5,000 features, got feature index 5000.*rank=50"):
         model.learn(block_of([{5000: 1.0}], [1]))
     assert model.to_bytes() == before
     assert model.score(block_of([{5000: 1.0}])) == 0

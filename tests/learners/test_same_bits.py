@@ -84,8 +84,15 @@ def known() -> dict[str, str]:
     return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
+def recorded() -> set[str]:
+    """The learners in the file; a new one is recorded when it is released."""
+    return {json.loads(case)[0] for case in known() if case.startswith("[")}
+
+
 @pytest.mark.parametrize("case", cases())
 def test_a_learner_gives_the_same_bits_as_ever(case):
+    if json.loads(case)[0] not in recorded():
+        pytest.skip("not recorded yet: python -m tests.learners.test_same_bits")
     assert learned(case) == known()[case]
 
 

@@ -293,6 +293,37 @@ def signs(seed: int, t: float, rank: int) -> np.ndarray:
     return np.array([1.0 if word >> i % 64 & 1 else -1.0 for i, word in enumerate(words)])
 
 
+class Moments:
+    """The mean row and the covariance of each class: in full, or from a sketch of `rank` columns if that is not 0."""
+
+    def __init__(self, d: int, rank: int, seed: int):
+        self.rank, self.seed = rank, seed
+        self.n = {1: 0.0, -1: 0.0}
+        self.total, self.square = {c: np.zeros(d) for c in self.n}, {c: np.zeros((d, d)) for c in self.n}
+        self.sketch, self.drawn = {c: np.zeros((d, rank)) for c in self.n}, {c: np.zeros(rank) for c in self.n}
+
+    def shrink(self, factors: np.ndarray):
+        for c in self.n:
+            self.total[c] *= factors
+            self.square[c] *= np.outer(factors, factors)
+            self.sketch[c] *= factors[:, None]
+
+    def count(self, x: np.ndarray, y: int, h: float):
+        self.n[y] += h
+        self.total[y] += h * x
+        self.square[y] += h * np.outer(x, x)
+        if self.rank:
+            r = math.sqrt(h / self.rank) * signs(self.seed, self.n[1] + self.n[-1], self.rank)
+            self.sketch[y] += np.outer(x, r)
+            self.drawn[y] += r
+
+    def mean_and_covariance(self, c: int):
+        n = self.n[c]
+        m = self.total[c] / n
+        Z = self.sketch[c] - np.outer(m, self.drawn[c])
+        return m, Z @ Z.T / n if self.rank else self.square[c] / n - np.outer(m, m)
+
+
 @twin(
     Opauc,
     {"rank": 3, "l2": 0.1, "seed": 9},
@@ -301,32 +332,19 @@ def signs(seed: int, t: float, rank: int) -> np.ndarray:
     steps_in_the_row=lambda learner: learner.rank > 0,
 )
 def opauc(learner: Opauc, rows: Rows):
-    d, rank = rows.dense.shape[1], learner.rank
-    w, n, scores = np.zeros(d), {1: 0.0, -1: 0.0}, []
-    total, square = {c: np.zeros(d) for c in n}, {c: np.zeros((d, d)) for c in n}
-    sketch, drawn = {c: np.zeros((d, rank)) for c in n}, {c: np.zeros(rank) for c in n}
+    d = rows.dense.shape[1]
+    w, scores, moments = np.zeros(d), [], Moments(d, learner.rank, learner.seed)
     for x, y, h, shrink in rows:
         s = w @ x
         scores.append(s)
         if h == 0:
             continue
         w = w * shrink
-        for c in n:
-            total[c] *= shrink
-            square[c] *= np.outer(shrink, shrink)
-            sketch[c] *= shrink[:, None]
-        n[y] += h
-        total[y] += h * x
-        square[y] += h * np.outer(x, x)
-        if rank:
-            r = math.sqrt(h / rank) * signs(learner.seed, n[1] + n[-1], rank)
-            sketch[y] += np.outer(x, r)
-            drawn[y] += r
-        if n[-y] == 0:
+        moments.shrink(shrink)
+        moments.count(x, y, h)
+        if moments.n[-y] == 0:
             continue
-        m = total[-y] / n[-y]
-        Z = sketch[-y] - np.outer(m, drawn[-y])
-        C = Z @ Z.T / n[-y] if rank else square[-y] / n[-y] - np.outer(m, m)
+        m, C = moments.mean_and_covariance(-y)
         eta = h * learner.learning_rate
         w = (w + eta * ((y - (s - w @ m)) * (x - m) - C @ w)) / (1 + eta * learner.l2)
     return np.array(scores), w, 0.0
@@ -421,32 +439,19 @@ def oam(learner: Oam, rows: Rows):
     steps_in_the_row=False,
 )
 def adaoam(learner: AdaOam, rows: Rows):
-    d, rank = rows.dense.shape[1], learner.rank
-    w, v, n, scores = np.zeros(d), np.zeros(d), {1: 0.0, -1: 0.0}, []
-    total, square = {c: np.zeros(d) for c in n}, {c: np.zeros((d, d)) for c in n}
-    sketch, drawn = {c: np.zeros((d, rank)) for c in n}, {c: np.zeros(rank) for c in n}
+    d = rows.dense.shape[1]
+    w, v, scores, moments = np.zeros(d), np.zeros(d), [], Moments(d, learner.rank, learner.seed)
     for x, y, h, shrink in rows:
         scores.append(w @ x)
         if h == 0:
             continue
         w = w * shrink * (learner.epsilon + np.sqrt(v)) / (learner.epsilon + shrink * np.sqrt(v))
         v = v * shrink**2
-        for c in n:
-            total[c] *= shrink
-            square[c] *= np.outer(shrink, shrink)
-            sketch[c] *= shrink[:, None]
-        n[y] += h
-        total[y] += h * x
-        square[y] += h * np.outer(x, x)
-        if rank:
-            r = math.sqrt(h / rank) * signs(learner.seed, n[1] + n[-1], rank)
-            sketch[y] += np.outer(x, r)
-            drawn[y] += r
-        if n[-y] == 0:
+        moments.shrink(shrink)
+        moments.count(x, y, h)
+        if moments.n[-y] == 0:
             continue
-        m = total[-y] / n[-y]
-        Z = sketch[-y] - np.outer(m, drawn[-y])
-        C = Z @ Z.T / n[-y] if rank else square[-y] / n[-y] - np.outer(m, m)
+        m, C = moments.mean_and_covariance(-y)
         g = learner.l2 * w + (w @ (x - m) - y) * (x - m) + C @ w
         v = v + h * g**2
         w = w - h * learner.learning_rate * g / (learner.epsilon + np.sqrt(v))

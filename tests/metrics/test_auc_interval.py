@@ -106,7 +106,7 @@ def test_a_higher_level_gives_a_wider_interval():
     widths = [found.high - found.low for found in (auc_interval(labels, scores, level=p) for p in (0.5, 0.9, 0.99))]
     assert widths == sorted(widths)
     for level in (0, 1, -1, 95):
-        with pytest.raises(DataError, match="level must lie between 0 and 1"):
+        with pytest.raises(DataError, match="level must be between 0 and 1"):
             auc_interval(labels, scores, level=level)
 
 

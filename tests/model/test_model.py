@@ -40,7 +40,7 @@ def test_a_learner_may_be_given_by_name():
             lambda: make_learner("spam", learning_rat=1),
             "no setting is called 'learning_rat'; did you mean 'learning_rate'",
         ),
-        (lambda: Model(3), "a learner is needed"),
+        (lambda: Model(3), "learner must be a learner such as"),
         (lambda: Model(FtrlAuc(), dtype="float16"), "dtype must be one of float32, float64, got 'float16'"),
         (lambda: Model(FtrlAuc(), scale="big"), "scale must be one of none, unit, max, got 'big'"),
         (lambda: Model(FtrlAuc(), n_features=-1), "n_features must be between 0"),

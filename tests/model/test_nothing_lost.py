@@ -415,7 +415,7 @@ def test_a_header_that_tells_of_more_than_the_file_holds_is_refused_before_anyth
     path = tmp_path / "short.rare"
     entry = {"dtype": "F32", "shape": [2**32], "data_offsets": [0, 2**34]}
     path.write_bytes(crafted({"__metadata__": {"rarestream": '{"format":1}'}, "z": entry}))
-    with pytest.raises(ModelFileError, match="its header tells of 17,179,869,"):
+    with pytest.raises(ModelFileError, match="its header requires 17,179,869,"):
         Model.load(path)
 
 

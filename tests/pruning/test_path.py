@@ -89,7 +89,7 @@ def test_scores_that_cannot_all_be_kept_are_streamed(monkeypatch):
     block = random_block(6000, 100, 6)
     model = learned(block[:2000])
     exact = path(model, block, 5)
-    monkeypatch.setattr(pruning, "KEPT", 5 * 3000)
+    monkeypatch.setattr(pruning, "MAX_SCORES", 5 * 3000)
     streamed = path(model, block, 5)
     assert streamed == exact  # as StreamingAuc is, with so few rows
     twice = path(model, [block, Block(**fields(block), importances=np.full(len(block), 2.0))], 5)
@@ -139,10 +139,10 @@ def test_spread_ascends_to_its_end(first, more, count):
 @pytest.mark.parametrize(
     ("sizes", "rule"),
     [
-        (0, "1 to 1000 sizes, got 0"),
-        (-3, "1 to 1000 sizes, got -3"),
-        (1001, "1 to 1000 sizes, got 1001"),
-        (range(1001), "1 to 1000 sizes, got 1002"),
+        (0, "between 1 and 1000, got 0"),
+        (-3, "between 1 and 1000, got -3"),
+        (1001, "between 1 and 1000, got 1001"),
+        (range(1001), "between 1 and 1000, got 1002"),
         ([-1, 3], "must be >= 0, got -1"),
     ],
 )

@@ -177,8 +177,8 @@ def test_rows_may_come_in_any_way(model, rows, kind):
     [
         ({}, "one of nonzeros, bytes and auc_loss"),
         ({"nonzeros": 3, "bytes": 4000}, "one of nonzeros, bytes and auc_loss"),
-        ({"auc_loss": 0.1}, "auc_loss and on go together"),
-        ({"nonzeros": 3, "on": []}, "auc_loss and on go together"),
+        ({"auc_loss": 0.1}, "auc_loss and on must be given together"),
+        ({"nonzeros": 3, "on": []}, "auc_loss and on must be given together"),
         ({"nonzeros": -1}, "nonzeros must be >= 0, got -1"),
         ({"bytes": -1}, "bytes must be >= 0, got -1"),
         ({"auc_loss": -0.1, "on": []}, r"auc_loss must be >= 0, got -0\.1"),

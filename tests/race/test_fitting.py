@@ -55,7 +55,7 @@ def test_a_setting_that_overflows_drops_out_with_its_reason_and_changes_nothing_
     short, far = [FtrlProximal(learning_rate=rate) for rate in (1e-12, 3e-12)], FtrlProximal(learning_rate=1e6)
     fits, _ = fit_many([short[0], far, short[1]], lambda _: [large[:400], large[400:]], scale="none", n_features=60)
     assert list(fits.errors) == [1] and fits.left == [0, 2]
-    with pytest.raises(RowError, match="overflow float32 with scale='none'"):
+    with pytest.raises(RowError, match="overflows float32 with scale='none'"):
         fits.model(1, 60)
     assert np.isnan(fits.score(large)[:, 1]).all()
     without, _ = fit_many(short, lambda _: [large], scale="none", n_features=60)
@@ -69,7 +69,7 @@ def test_a_reason_is_what_the_setting_says_itself():
     fits.reserve(wide.width)
     scores = fits.learn(wide)
     assert np.isnan(scores[:, 0]).all() and np.isfinite(scores[:, 1]).all()
-    with pytest.raises(DataError, match="it keeps all pairs of features, of 5,000 at most"):
+    with pytest.raises(DataError, match="rank=0 stores all pairs of at most 5,000 features"):
         fits.model(0, wide.width)
 
 

@@ -106,7 +106,7 @@ def test_retiring_changes_nothing_for_those_who_stay():
 
 
 def test_lanes_are_dropped_when_settings_retire(monkeypatch):
-    monkeypatch.setattr(racing, "BEATEN", 0.5)
+    monkeypatch.setattr(racing, "RETIRE", 0.5)
     running = Racing("auto", threads=1)
     before = running.bytes
     running.learn(ROWS)
@@ -217,7 +217,7 @@ def test_what_does_not_fit_in_memory_is_refused_before_anything_is_learned():
     running = Racing("auto", memory=30 * 24 * 8, threads=1)
     assert running.most_features == 30
     with pytest.raises(
-        DataError, match=r"feature index 59 needs .* 192 bytes a feature for 24 settings.*fewer settings"
+        DataError, match=r"feature index 59 needs .* 192 bytes per feature for 24 settings.*fewer settings"
     ):
         running.learn(ROWS)
     assert running.rows == 0
@@ -225,7 +225,7 @@ def test_what_does_not_fit_in_memory_is_refused_before_anything_is_learned():
 
 def test_values_too_large_to_learn_are_refused():
     rows = type(ROWS)(ROWS.indptr, ROWS.indices, np.full_like(ROWS.values, 3e38), ROWS.width, ROWS.labels)
-    with pytest.raises(DataError, match="overflow float32 with scale='none'"):
+    with pytest.raises(DataError, match="overflows float32 with scale='none'"):
         Racing(FEW, scale="none").learn(rows)
 
 
@@ -250,7 +250,7 @@ def test_settings_that_make_no_race_are_refused(settings, error, says):
     [
         ({"scale": "big"}, "scale must be one of"),
         ({"holdout": 0.7}, "between 0 and 0.5, got 0.7"),
-        ({"memory": 0}, "memory is a number of bytes, got 0"),
+        ({"memory": 0}, "memory must be a number of bytes >= 1, got 0"),
         ({"threads": 0}, "threads must be >= 1, got 0"),
     ],
 )

@@ -95,7 +95,7 @@ def test_more_bad_rows_than_allowed_give_the_count_and_the_first_places() -> Non
     with pytest.raises(DataError) as caught:
         list(read(io.BytesIO(text), max_bad_rows=7))
     said = str(caught.value)
-    assert said.startswith("8 bad rows, but max_bad_rows=7 allows")
+    assert said.startswith("8 invalid rows, more than max_bad_rows=7 allows")
     assert "<file>:1:1: the label" in said
     assert "<file>:9:1: the label" in said
     assert said.count("\n") == 5
@@ -109,7 +109,7 @@ def test_bad_rows_are_counted_across_chunks_and_threads() -> None:
         assert stream.refused == 50
         blocks, message = until_error(stream_of(text, max_bad_rows=20, chunk=16, threads=threads))
         assert sum(map(len, blocks)) == 21
-        assert message.startswith("21 bad rows")
+        assert message.startswith("21 invalid rows")
 
 
 @pytest.mark.parametrize("text", [b"", b"\n\n", b"# nothing\n", b"\xef\xbb\xbf"])
@@ -119,7 +119,7 @@ def test_a_file_without_rows_is_refused(text: bytes) -> None:
 
 
 def test_a_file_of_bad_rows_only_is_refused() -> None:
-    with pytest.raises(DataError, match="no rows that could be read; 2 were invalid"):
+    with pytest.raises(DataError, match="no valid rows; 2 invalid rows were skipped"):
         list(read(io.BytesIO(b"x\ny\n"), max_bad_rows=5))
 
 

@@ -53,7 +53,7 @@ def test_a_file_cut_anywhere_is_called_cut_short(
     path = tmp_path / f"a.svm{suffix}"
     for size in (7, 12, len(data) // 3, len(data) // 2, len(data) - 9, len(data) - 1):
         path.write_bytes(data[:size])
-        with pytest.raises(DataError, match=r"a\.svm\..*data ends in the middle near byte .*fetch the file again"):
+        with pytest.raises(DataError, match=r"a\.svm\..*data are truncated near byte .*Fetch the file again"):
             list(read(path))
 
 
@@ -97,7 +97,7 @@ def test_frames_to_skip_are_skipped_wherever_they_stand(tmp_path: Path) -> None:
 def test_a_frame_to_skip_that_is_cut_short_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.svm.zst"
     path.write_bytes(zstandard.ZstdCompressor().compress(b"1 1:1\n") + skippable(0x51, b"12345678")[:-1])
-    with pytest.raises(DataError, match="the zstd data ends in the middle"):
+    with pytest.raises(DataError, match="the zstd data are truncated"):
         list(read(path))
 
 
@@ -106,7 +106,7 @@ def test_rubbish_after_a_member_is_damage_but_padding_is_not(tmp_path: Path) -> 
     path.write_bytes(gzip.compress(b"1 1:1\n") + bytes(100_000))
     assert sum(len(block) for block in read(path)) == 1
     path.write_bytes(gzip.compress(b"1 1:1\n") + b"rubbish")
-    with pytest.raises(DataError, match="the gzip data is damaged"):
+    with pytest.raises(DataError, match="the gzip data are damaged"):
         list(read(path))
 
 

@@ -137,5 +137,5 @@ def test_one_label_and_a_bad_row_among_those_allowed_are_no_reason_to_skip_a_chu
         list(read(io.BytesIO(text), max_bad_rows=5))
     stream = read(io.BytesIO(text), max_bad_rows=5, positive=4)
     assert (sum(map(len, stream)), stream.refused) == (200_021, 1)
-    with pytest.raises(DataError, match="3 bad rows, but max_bad_rows=2"):
+    with pytest.raises(DataError, match="3 invalid rows, more than max_bad_rows=2"):
         list(read(io.BytesIO(b"2 1:1\n" + b"x\n" * 3 + b"4 1:1\n"), max_bad_rows=2))

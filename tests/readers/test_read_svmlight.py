@@ -13,7 +13,7 @@ from svm_rows import FLOATS, ROWS, plain, same, stream_of, text_of_rows
 
 from rarestream import _native
 from rarestream.readers import read
-from rarestream.readers.svmlight import Parsed
+from rarestream.readers.text import ParsedRows
 
 GOLDEN = b"""\xef\xbb\xbf# a comment, with 3:4 in it
 +1 1:0.5 3:-2 10:1e-3\r
@@ -25,8 +25,8 @@ GOLDEN = b"""\xef\xbb\xbf# a comment, with 3:4 in it
 -1 2147483647:1"""
 
 
-def parsed(text: bytes, **options: object) -> Parsed:
-    return Parsed(*_native.parse_svmlight(np.frombuffer(text, np.uint8), **options))
+def parsed(text: bytes, **options: object) -> ParsedRows:
+    return ParsedRows(*_native.parse_svmlight(np.frombuffer(text, np.uint8), **options))
 
 
 def test_golden_text_gives_its_rows() -> None:

@@ -1,1 +1,1 @@
-"""Other packages' shapes for the learners: one generic body a package, one class a learner."""
+"""Adapters to other packages: one generic class per package, and one class per learner made from it."""

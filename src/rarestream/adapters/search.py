@@ -1,9 +1,9 @@
 """RaceSearchCV: what GridSearchCV does, with the candidates side by side in lanes.
 
-The training rows of a fold are read once for a heat of up to 32 candidates (engines/lanes.py), and so are its test
-rows. Candidates of a heat share what lanes must: how rows are scaled, in which order they come and how often. One that
-has no lane is a fit of its own. A lane ends where a fit would, up to the rounding of float32, and everything around
-the fits is scikit-learn's: folds, scorers, ranks, what becomes of a fit that fails.
+The training rows of a fold are passed over once for a batch of up to 32 candidates (engines/lanes.py), and so are its
+test rows. The candidates of a batch have the same scale, order of rows and number of passes. A candidate that cannot
+share a pass is fitted by itself. A lane gives the result of a fit, up to the rounding of float32; everything around the
+fits is scikit-learn's: folds, scorers, ranks, the handling of fits that fail.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rarestream.blocks import Block
 from rarestream.engines.lanes import WIDTH
 from rarestream.metrics import StreamingAuc, auc
 from rarestream.metrics.rows import ScoredRows
-from rarestream.race.fitting import GROUP, fit_many
+from rarestream.race.fitting import MAX_GROUP, fit_many
 from rarestream.system import machine_memory
 
 PIECE = 8192  # rows that are learned in one call
@@ -48,11 +48,11 @@ Record = dict[str, Any]  # of one candidate on one fold, as GridSearchCV keeps i
 
 
 class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
-    """GridSearchCV for the classifiers of this package, many times as fast: candidates learn side by side in one pass.
+    """GridSearchCV for the classifiers of this package, many times as fast: candidates share passes over the rows.
 
-    Settings of `DualAveraging`, `FtrlProximal` and `FtrlAuc` (but for means="exact") have lanes, with dtype="float32".
-    Any other candidate is fitted by itself, and a warning says so. The results are those of GridSearchCV up to the
-    rounding of float32, and are kept under the same names.
+    Settings of `DualAveraging`, `FtrlProximal` and `FtrlAuc` (except means="exact") with dtype="float32" can share a
+    pass. Any other candidate is fitted by itself, with a warning. The results are those of GridSearchCV up to the
+    rounding of float32, in the same attributes.
 
     Parameters
     ----------
@@ -61,17 +61,17 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
     param_grid : dict or list of dicts
         Values to try for each parameter, as in GridSearchCV.
     scoring : str, callable or None, default='roc_auc'
-        What is maximised; None is the accuracy. The AUC is computed in lanes. Any other scorer is given the fitted
-        classifier of each lane in turn. Several metrics at once are refused.
+        The metric to maximise; None is the accuracy. The AUC is computed for all candidates of a batch together; any
+        other scorer gets their fitted classifiers one after the other. Several metrics at once are not supported.
     n_jobs : int or None, default=None
-        How many heats run at once, in threads. None is one, -1 as many as there are cores.
+        Number of batches that run at once, in threads. None is one, -1 one per core.
     refit : bool or callable, default=True
         Whether the best candidate is fitted again, on all rows. A callable takes `cv_results_` and returns the index of
         the best one.
     cv : int, splitter, iterable or None, default=None
         The folds. None is five, stratified and in order.
     verbose : int, default=0
-        From 1 on a line is printed for every heat of every fold.
+        With 1 or more, a line is printed for every batch of every fold.
     error_score : 'raise' or number, default=nan
         The score of a candidate on a fold that it cannot be fitted on.
     return_train_score : bool, default=False
@@ -80,7 +80,7 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
     Attributes
     ----------
     cv_results_ : dict of arrays
-        As in GridSearchCV. The times of a lane are those of its heat, divided by the number of lanes.
+        As in GridSearchCV. The times of a candidate are those of its batch, divided by the number of its candidates.
     best_estimator_, best_params_, best_score_, best_index_
         The best candidate: fitted on all rows, its parameters, its mean test score, its place in `cv_results_`.
     scorer_, n_splits_, refit_time_, multimetric_
@@ -117,9 +117,25 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         )
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Tries all candidates on all folds, then fits the best one on all rows.
+        """Fit all candidates on all folds, then the best one on all rows.
 
-        `sample_weight` is the importance of each row, in the folds too; `groups` goes to the splitter.
+        Parameters
+        ----------
+        X, y
+            As for `fit` of the classifiers.
+        **params
+            `sample_weight`, the importance of each row, in the folds too; `groups`, which the splitter gets.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If the estimator is not a classifier of rarestream.sklearn.
+        ValueError
+            If there is nothing to fit, all fits fail, or several metrics are given.
         """
         self._check()
         X, y = indexable(X, y)
@@ -129,9 +145,9 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         settings = list(ParameterGrid(self.param_grid))
         if not folds or not settings:
             raise ValueError(f"RaceSearchCV: {len(settings)} candidates on {len(folds)} folds leave nothing to fit.")
-        candidates = [clone(self.estimator).set_params(**clone(one, safe=False)) for one in settings]
+        candidates = [clone(self.estimator).set_params(**clone(setting, safe=False)) for setting in settings]
         scorer = check_scoring(self.estimator, self.scoring)
-        heats = self._heats(settings, candidates, X)
+        batches = self._batches(settings, candidates, X)
         trials = _Trials(
             candidates=candidates,
             X=X,
@@ -143,27 +159,27 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
             by_auc=self.scoring == "roc_auc",
             error_score=self.error_score,
             train_scores=self.return_train_score,
-            progress=_Progress(self.verbose, folds, heats, candidates),
+            progress=_Progress(self.verbose, folds, batches, candidates),
         )
-        jobs = [(fold, heat) for fold in range(len(folds)) for heat in heats]
+        jobs = [(fold, batch) for fold in range(len(folds)) for batch in batches]
         done = Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(trials.run)(*job) for job in jobs)
-        found = {
+        record_of = {
             (number, fold): record
-            for (fold, heat), records in zip(jobs, done, strict=True)
-            for number, record in zip(heat.numbers, records, strict=True)
+            for (fold, batch), records in zip(jobs, done, strict=True)
+            for number, record in zip(batch.numbers, records, strict=True)
         }
-        records = [found[number, fold] for number in range(len(settings)) for fold in range(len(folds))]
-        _tell_of_failures(records, self.error_score)
+        records = [record_of[number, fold] for number in range(len(settings)) for fold in range(len(folds))]
+        _warn_of_failures(records, self.error_score)
         self.cv_results_ = self._format_results(settings, len(folds), records)
         self.n_splits_, self.scorer_, self.multimetric_ = len(folds), scorer, False
         self._choose(X, y, routed.estimator.fit)
         return self
 
     def set_callbacks(self, *callbacks: Any) -> Self:
-        """Refused: lanes have no fits to tell of. See `verbose`."""
-        raise NotImplementedError("RaceSearchCV: callbacks are told of single fits, which lanes do not have.")
+        """Raise NotImplementedError: candidates that share a pass have no fits of their own. See `verbose`."""
+        raise NotImplementedError("RaceSearchCV: callbacks are not supported, because candidates share their fits.")
 
-    # -- inside
+    # -- implementation
 
     def _check(self) -> None:
         self._validate_params()
@@ -178,24 +194,24 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
                 f"RaceSearchCV: scoring is one metric, got {self.scoring!r}. For several use GridSearchCV."
             )
 
-    def _heats(
+    def _batches(
         self, settings: Sequence[Mapping[str, Any]], candidates: Sequence[StreamClassifier], X: Any
-    ) -> list[_Heat]:
-        """The candidates in heats, about as many in each; those that have no lane one by one."""
+    ) -> list[_Batch]:
+        """Return the candidates in batches of about equal size; those that cannot share a pass one by one."""
         together: defaultdict[Any, list[int]] = defaultdict(list)
         alone: list[int] = []
         reasons: defaultdict[str, list[int]] = defaultdict(list)
         for number, (given, candidate) in enumerate(zip(settings, candidates, strict=True)):
             try:
-                why = _no_lane(candidate)
-            except (TypeError, ValueError):  # settings that break a rule: fit will tell
+                why = _why_alone(candidate)
+            except (TypeError, ValueError):  # invalid settings: fit will raise the error
                 alone.append(number)
                 continue
             if why:
                 alone.append(number)
                 reasons[why].append(number)
                 continue
-            # A random state is copied for every fit, so it is the same order for all who were given the same one.
+            # A random state is copied for every fit, so candidates with the same one have the same order of rows.
             random = given.get("random_state", self.estimator.random_state) if candidate.shuffle else None
             order = random if isinstance(random, numbers.Integral) else id(random)
             together[candidate.scale, candidate.max_passes, bool(candidate.shuffle), order].append(number)
@@ -208,17 +224,17 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
                 stacklevel=3,
             )
         most = self._most_lanes(X)
-        heats = [_Heat([number], in_lanes=False) for number in alone]
+        batches = [_Batch([number], in_lanes=False) for number in alone]
         for those in together.values():
             size = math.ceil(len(those) / math.ceil(len(those) / most) / WIDTH) * WIDTH
-            heats += [_Heat(those[first : first + size], in_lanes=True) for first in range(0, len(those), size)]
-        return heats
+            batches += [_Batch(those[first : first + size], in_lanes=True) for first in range(0, len(those), size)]
+        return batches
 
     def _most_lanes(self, X: Any) -> int:
-        """Of a heat: as many as fit in half of the memory, together with those that run beside it."""
+        """Return the largest batch: those that run at once fit in half of the memory."""
         d = max([1, *getattr(X, "shape", ())[1:]])
         eights: int = machine_memory() // 2 // (d * LANE * WIDTH * effective_n_jobs(self.n_jobs))
-        return min(GROUP, max(eights, 1) * WIDTH)
+        return min(MAX_GROUP, max(eights, 1) * WIDTH)
 
     def _choose(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
         results = self.cv_results_
@@ -236,18 +252,19 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-def _no_lane(candidate: StreamClassifier) -> str | None:
-    """Why a candidate has no lane; None if it has one."""
+def _why_alone(candidate: StreamClassifier) -> str | None:
+    """Return why a candidate cannot share a pass; None if it can."""
     learner = candidate._new_model(0).learner
     if candidate.dtype != "float32":
         return f"lanes are float32, not {candidate.dtype}"
     if learner.lane() is None:
         name = type(learner).__name__
-        return f"{name} has no lanes" if type(learner)().lane() is None else f"{name} has no lanes with these settings"
+        some = type(learner)().lane() is not None
+        return f"{name} cannot share a pass{' with these settings' if some else ''}"
     return None
 
 
-class _Heat(NamedTuple):
+class _Batch(NamedTuple):
     """Candidates that are fitted together, or one that is fitted alone."""
 
     numbers: list[int]
@@ -279,29 +296,31 @@ class _Trials:
     train_scores: bool
     progress: _Progress
 
-    def run(self, fold: int, heat: _Heat) -> list[Record]:
-        """A record of each candidate of the heat."""
+    def run(self, fold: int, batch: _Batch) -> list[Record]:
+        """Return a record of each candidate of the batch."""
         began = time.perf_counter()
-        records = self._records(fold, heat)
-        self.progress.heat(fold, heat, time.perf_counter() - began)
+        records = self._records(fold, batch)
+        self.progress.finished(fold, batch, time.perf_counter() - began)
         return records
 
-    def _records(self, fold: int, heat: _Heat) -> list[Record]:
+    def _records(self, fold: int, batch: _Batch) -> list[Record]:
         train, test = self.folds[fold]
-        share = 1 / len(heat.numbers)
+        share = 1 / len(batch.numbers)
         began = time.perf_counter()
         rows = self._part(train)
         try:
-            fitted = self._together(heat, rows) if heat.in_lanes else self._alone(heat, rows)
+            fitted = self._together(batch, rows) if batch.in_lanes else self._alone(batch, rows)
         except Exception as error:
-            if heat.in_lanes and isinstance(error, MemoryError):  # alone, they may fit
+            if batch.in_lanes and isinstance(error, MemoryError):  # alone, they may fit
                 return [
-                    record for number in heat.numbers for record in self._records(fold, _Heat([number], in_lanes=False))
+                    record
+                    for number in batch.numbers
+                    for record in self._records(fold, _Batch([number], in_lanes=False))
                 ]
             if self.error_score == "raise":
                 raise
             fit_time = share * (time.perf_counter() - began)
-            return [self._failure(error, fit_time) for _ in heat.numbers]
+            return [self._failure(error, fit_time) for _ in batch.numbers]
         fit_time = share * (time.perf_counter() - began)
         began = time.perf_counter()
         scores = self._scores(fitted, self._part(test))
@@ -312,20 +331,20 @@ class _Trials:
                 "fit_error": None,
                 "fit_time": fit_time,
                 "score_time": score_time,
-                "test_scores": one,
-                "train_scores": other,
+                "test_scores": test_score,
+                "train_scores": train_score,
             }
             if error is None
             else self._failure(error, fit_time)
-            for error, one, other in zip(fitted.errors(), scores, train_scores, strict=True)
+            for error, test_score, train_score in zip(fitted.errors(), scores, train_scores, strict=True)
         ]
 
     def _failure(self, error: Exception, fit_time: float) -> Record:
-        """The record of a candidate that could not be fitted."""
+        """Return the record of a candidate that could not be fitted."""
         if self.error_score == "raise":
             raise error
-        told = "".join(traceback.format_exception(error))
-        record = {"fit_error": told, "fit_time": fit_time, "score_time": 0.0}
+        text = "".join(traceback.format_exception(error))
+        record = {"fit_error": text, "fit_time": fit_time, "score_time": 0.0}
         return {**record, "test_scores": self.error_score, "train_scores": self.error_score}
 
     def _part(self, rows: Any) -> _Part:
@@ -336,12 +355,12 @@ class _Trials:
             _check_method_params(self.X, self.score_params, rows),
         )
 
-    def _alone(self, heat: _Heat, rows: _Part) -> _Alone:
-        [number] = heat.numbers
+    def _alone(self, batch: _Batch, rows: _Part) -> _Alone:
+        [number] = batch.numbers
         return _Alone(clone(self.candidates[number]).fit(rows.X, rows.y, **rows.fit_params))
 
-    def _together(self, heat: _Heat, rows: _Part) -> _Together:
-        candidates = [self.candidates[number] for number in heat.numbers]
+    def _together(self, batch: _Batch, rows: _Part) -> _Together:
+        candidates = [self.candidates[number] for number in batch.numbers]
         return _Together(candidates, rows, self.progress, keep_progress=not self.by_auc)
 
     def _scores(self, fitted: _Alone | _Together, rows: _Part) -> list[float]:
@@ -349,8 +368,9 @@ class _Trials:
             try:
                 return fitted.aucs(rows)
             except ValueError:
-                pass  # one class, or rows that break a rule: what becomes of them is for the scorer to say
-        return [math.nan if one is None else self._score(one, rows) for one in fitted.estimators()]
+                pass  # one class, or invalid rows: the scorer handles them as in GridSearchCV
+        estimators = fitted.estimators()
+        return [math.nan if estimator is None else self._score(estimator, rows) for estimator in estimators]
 
     def _score(self, estimator: StreamClassifier, rows: _Part) -> float:
         try:
@@ -385,7 +405,7 @@ class _Alone(NamedTuple):
 
 
 class _Together:
-    """Candidates fitted in lanes, as `StreamClassifier.fit` fits each of them."""
+    """Candidates fitted in shared passes, as `StreamClassifier.fit` fits each of them."""
 
     def __init__(
         self, candidates: Sequence[StreamClassifier], rows: _Part, progress: _Progress, keep_progress: bool
@@ -417,27 +437,27 @@ class _Together:
 
     def _count(self, block: Block, scores: NDArray[np.float32]) -> None:
         assert block.labels is not None
-        for progress, said in zip(self._progress, scores.T.astype(np.float64, order="C"), strict=True):
-            if not np.isnan(said).any():  # those of candidates that have dropped out
-                progress.count(ScoredRows(block.labels, said, block.importances))
+        for progress, own in zip(self._progress, scores.T.astype(np.float64, order="C"), strict=True):
+            if not np.isnan(own).any():  # nan: the candidate has dropped out
+                progress.count(ScoredRows(block.labels, own, block.importances))
 
     def errors(self) -> list[Exception | None]:
-        """Why candidates could not be fitted; None for those that could."""
+        """Return why candidates could not be fitted; None for those that could."""
         return [self._fits.errors.get(number) for number in range(len(self._candidates))]
 
     def aucs(self, rows: _Part) -> list[float]:
-        """The AUC of each candidate on some rows; NaN for those that could not be fitted."""
+        """Return the AUC of each candidate on some rows; nan for those that could not be fitted."""
         block = self._head._rows_to_score(rows.X)
         labels = labels_of(column_or_1d(rows.y), self._classes)
         scores = np.concatenate([self._fits.score(piece) for piece in _pieces(block)])
         weights = rows.score_params.get("sample_weight")
         return [
-            math.nan if number in self._fits.errors else auc(labels, said, weights)
-            for number, said in enumerate(np.ascontiguousarray(scores.T))
+            math.nan if number in self._fits.errors else auc(labels, own, weights)
+            for number, own in enumerate(np.ascontiguousarray(scores.T))
         ]
 
     def estimators(self) -> Iterator[StreamClassifier | None]:
-        """The candidates, each as if it had been fitted by itself; None for those that could not be."""
+        """Yield the candidates, each as if it had been fitted by itself; None for those that could not be."""
         columns = {name: value for name, value in vars(self._head).items() if name.endswith("_in_")}
         passes = self._head.max_passes
         for lane, candidate in enumerate(self._candidates):
@@ -457,40 +477,40 @@ def _pieces(block: Block) -> Iterator[Block]:
     return (block[first : first + PIECE] for first in range(0, len(block), PIECE))
 
 
-def _tell_of_failures(records: Sequence[Record], error_score: Any) -> None:
-    """Warns of fits that failed; an error if all did."""
+def _warn_of_failures(records: Sequence[Record], error_score: Any) -> None:
+    """Warn of fits that failed; ValueError if all did."""
     errors = Counter(record["fit_error"] for record in records if record["fit_error"])
     failed = errors.total()
     if not failed:
         return
-    told = "\n".join(f"{count} of them with this error:\n{error}" for error, count in errors.items())
+    details = "\n".join(f"{count} of them with this error:\n{error}" for error, count in errors.items())
     if failed == len(records):
-        raise ValueError(f"RaceSearchCV: all the {failed} fits failed.\n{told}")
+        raise ValueError(f"RaceSearchCV: all the {failed} fits failed.\n{details}")
     warnings.warn(
         f"RaceSearchCV: {failed} of {len(records)} fits failed; their scores are set to {error_score}. Pass "
-        f"error_score='raise' to see where.\n{told}",
+        f"error_score='raise' to see where.\n{details}",
         FitFailedWarning,
         stacklevel=3,
     )
 
 
 class _Progress:
-    """What `verbose` prints: a line for each heat, and on a terminal how far those under way are."""
+    """What `verbose` prints: a line for each batch, and on a terminal the number of rows so far."""
 
     def __init__(
-        self, verbose: int, folds: Folds, heats: Sequence[_Heat], candidates: Sequence[StreamClassifier]
+        self, verbose: int, folds: Folds, batches: Sequence[_Batch], candidates: Sequence[StreamClassifier]
     ) -> None:
         self._verbose = verbose > 0
         self._live = self._verbose and sys.stdout.isatty()
         self._folds = len(folds)
-        self._jobs, self._done = len(folds) * len(heats), 0
-        together = [heat.numbers for heat in heats if heat.in_lanes]
+        self._jobs, self._done = len(folds) * len(batches), 0
+        together = [batch.numbers for batch in batches if batch.in_lanes]
         passes = sum(candidates[numbers[0]].max_passes for numbers in together)
         self._rows, self._learned = passes * sum(len(train) for train, _ in folds), 0
         self._lock = threading.Lock()
         if self._verbose:
             sizes = ", ".join(str(len(numbers)) for numbers in together) or "none"
-            alone = len(heats) - len(together)
+            alone = len(batches) - len(together)
             print(
                 f"Fitting {len(folds)} folds for each of {len(candidates)} candidates, in lanes of {sizes}"
                 + (f", {alone} one by one" if alone else "")
@@ -503,11 +523,13 @@ class _Progress:
             self._learned += rows
             print(f"\r{self._learned:,} of {self._rows:,} rows", end="", flush=True)
 
-    def heat(self, fold: int, heat: _Heat, seconds: float) -> None:
+    def finished(self, fold: int, batch: _Batch, seconds: float) -> None:
         if not self._verbose:
             return
         with self._lock:
             self._done += 1
-            what = f"{len(heat.numbers)} candidates in lanes" if heat.in_lanes else f"candidate {heat.numbers[0] + 1}"
+            what = (
+                f"{len(batch.numbers)} candidates in lanes" if batch.in_lanes else f"candidate {batch.numbers[0] + 1}"
+            )
             line = f"[{self._done}/{self._jobs}] fold {fold + 1} of {self._folds}, {what}: {seconds:.2f} s"
             print(f"\r{line:<60}" if self._live else line, flush=True)

@@ -41,7 +41,26 @@ REALS = (np.float64, np.float32)
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of the classifiers. Settings are checked when `fit`, or the first `partial_fit`, makes a model."""
+    """Base class of the classifiers, one of which exists for each learner.
+
+    The parameters of a classifier are those below and the settings of its learner. They are checked when `fit`, or the
+    first `partial_fit`, makes a model.
+
+    Parameters
+    ----------
+    dtype : {"float32", "float64"}, default "float32"
+        Precision of the model state.
+    scale : {"unit", "max", "none"}, default "unit"
+        How rows are scaled, as for a Model.
+    max_passes : int, >= 1, default 1
+        Number of passes of `fit` over the rows.
+    shuffle : bool, default False
+        Whether each pass of `fit` has a new random order of the rows.
+    threshold : float, optional
+        Value of `decision_function` above which `classes_[1]` is predicted. By default 0.
+    random_state : int, RandomState or None, default None
+        Source of the random orders of `shuffle`.
+    """
 
     learner: ClassVar[type[Learner]]
 
@@ -77,8 +96,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         block, classes = self._training_rows(X, y, sample_weight)
         model = self._new_model(self.n_features_in_)
-        for turn, rows in enumerate(self._passes(block)):
-            model.learn(rows, again=turn > 0)
+        for number, rows in enumerate(self._passes(block)):
+            model.learn(rows, again=number > 0)
         model.finish_race()  # a race of settings ends with the rows
         self._start(model, classes, self.max_passes)
         return self
@@ -91,14 +110,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Their labels.
+        X, y, sample_weight
+            As for `fit`.
         classes : array-like of shape (2,), optional
             The two classes. Needed in the first call if `y` has only one of them.
-        sample_weight : array-like of shape (n_samples,), optional
-            Importance of each row. A row of weight 0 is ignored.
 
         Returns
         -------
@@ -153,8 +168,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
-            The rows.
+        X
+            As for `fit`.
 
         Returns
         -------
@@ -382,11 +397,11 @@ def classifiers() -> dict[str, type[StreamClassifier]]:
 
 def _classifier_of(learner: type[Learner]) -> type[StreamClassifier]:
     settings = dataclasses.fields(learner)
-    parameters = [(field.name, _kind(field), field.metadata["says"], field.default) for field in settings]
+    parameters = [(field.name, _kind(field), field.metadata["help"], field.default) for field in settings]
     common = {field.name: field.default for field in dataclasses.fields(StreamClassifier)}
     parameters += [(name, *COMMON[name], default) for name, default in common.items()]
     described = "".join(
-        f"    {name} : {kind}, default={default!r}\n        {says}\n" for name, kind, says, default in parameters
+        f"    {name} : {kind}, default={default!r}\n        {help}\n" for name, kind, help, default in parameters
     )
     made = dataclasses.make_dataclass(
         f"{learner.__name__}Classifier",

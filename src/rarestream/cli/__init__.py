@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Runs the program with the words of the command line and exits with its code."""
+    """Run the program with the arguments of the command line and exit with its code."""
     gc.set_threshold(100_000)  # imports make many objects and no garbage: looking for it took 5 % of a short run
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -14,6 +14,8 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a bar that a terminal cannot show must not end the program
-    from rarestream.cli.app import run
-
+    try:
+        from rarestream.cli.app import run
+    except KeyboardInterrupt:
+        sys.exit(130)  # before any command began
     run(sys.argv[1:])

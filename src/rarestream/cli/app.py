@@ -11,7 +11,7 @@ from rarestream.cli.parser import HELP_FLAGS, Command, Group, UsageError, exit_w
 from rarestream.errors import worded_for_command_line
 
 ABOUT = "Learns to rank rare events on sparse streams, one row at a time."
-EPILOG = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data refused, 130 interrupted."
+EPILOG = "Exit codes: 0 success, 1 failure, 2 usage error, 3 bad data, 130 interrupted."
 COMMANDS = ("train", "race", "compare", "predict", "evaluate", "prune", "inspect", "demo", "reproduce")
 OPTIONS = {
     "--version": "Print the version.",
@@ -47,7 +47,7 @@ PROGRAM = Group("rarestream", ABOUT, lambda: COMMANDS, load)
 
 
 def run(words: Sequence[str]) -> None:
-    """Runs the command that the words name. Every failure ends the program with its exit code."""
+    """Run the command that the words name. Every failure ends the program with its exit code."""
     rest = list(words)
     failures.debugging = False
     while rest and rest[0] == "--debug":
@@ -64,7 +64,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _run_in(group: Group, words: Sequence[str]) -> None:
-    """Runs a command of the group, or of a group in it."""
+    """Run a command of the group, or of a group in it."""
     word, rest = (words[0], words[1:]) if words else (None, ())
     at: Group | Command = group
     try:
@@ -87,7 +87,7 @@ def _run_in(group: Group, words: Sequence[str]) -> None:
 
 
 def _answer(option: str, *words: str) -> None:
-    """Prints what an option in place of a command asks for."""
+    """Print what an option in place of a command asks for."""
     option, equals, value = option.partition("=")
     if option == "--version":
         from rarestream._version import __version__

@@ -76,7 +76,7 @@ def compare(
 
     names = [name.strip() for name in learners.split(",")] if learners is not None else None
     for name in names or ():
-        require_choice("--learners", name, METHODS, "method")
+        require_choice("--learners", name, METHODS, "a method")
     options.check_paths(data)
     if out is not None:
         outputs.for_folder(out, FILES, outputs.files_of(data))
@@ -85,7 +85,7 @@ def compare(
     options.warn_of_refused(loaded.refused, loaded.refusals)
     try:
         with _ended_by_term():
-            found = compared(
+            comparison = compared(
                 loaded.block,
                 data_name(data),
                 methods=names,
@@ -106,12 +106,12 @@ def compare(
             kept = f"finished trials are in {plain(out)}: rerun the same command to resume"
         failures.exit_with(f"interrupted; {kept}.", failures.INTERRUPTED)
     show.clear()
-    table = standings(found.rows, found.left_out)
-    missing = write(out, found, look.quoted(["rarestream", *sys.argv[1:]])) if out is not None else None
+    table = standings(comparison.rows, comparison.left_out)
+    missing = write(out, comparison, look.quoted(["rarestream", *sys.argv[1:]])) if out is not None else None
     if json:
-        _emit(found, table)
+        _emit(comparison, table)
     else:
-        _tell(table, loaded.block, found)
+        _print_table(table, loaded.block, comparison)
     if out is not None and not quiet:
         if missing:
             show.note(missing)
@@ -123,24 +123,23 @@ class _Show:
 
     def __init__(self, live: bool, quiet: bool) -> None:
         self._ink = look.stderr()
-        self._live, self._quiet = live, quiet
+        self._live_line = look.LiveLine(live)
+        self._quiet = quiet
 
     def progress(self, at: Progress) -> None:
         left = "" if at.left is None else look.duration(round(at.left))
         if at.row is None and not self._quiet:
-            done = f", {at.done} of them done before" if at.done else ""
-            about = f": about {left}" if left and at.done < at.total else ""
-            self._ink.line(f"{at.total} trials of methods{done}{about}")
-        if self._live:
-            now = f"{at.done} of {at.total}" + (f" · {at.row['label']}" if at.row else "")
-            print(f"\r\x1b[K  {self._ink(f'{now} · {left} left', 'dim')}", end="", file=sys.stderr, flush=True)
+            finished = f", {at.done} of them finished before" if at.done else ""
+            time = f"; about {left} left" if left and at.done < at.total else ""
+            self._ink.line(f"{at.total} trials to run{finished}{time}.")
+        now = f"{at.done} of {at.total}" + (f" · {at.row['label']}" if at.row else "")
+        self._live_line.draw(f"  {self._ink(f'{now} · {left} left', 'dim')}")
 
     def note(self, message: str) -> None:
-        self._ink.line(message)
+        self._ink.message(message)
 
     def clear(self) -> None:
-        if self._live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        self._live_line.clear()
 
 
 @contextmanager
@@ -153,15 +152,15 @@ def _ended_by_term() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(table: Sequence[Standing], block: Block, found: Comparison) -> None:
+def _print_table(table: Sequence[Standing], block: Block, comparison: Comparison) -> None:
     import numpy as np
 
     from rarestream.compare.standings import COLUMNS, cells, remarks
 
     ink = look.stdout()
-    first = found.rows[0]
+    first = comparison.rows[0]
     positives = int(np.count_nonzero(block.labels == 1))
-    ink.line(
+    ink.message(
         f"{first['dataset']}: {look.count(len(block))} rows, {look.share(positives, len(block))} positive, "
         f"{look.count(block.width)} columns. {look.count(first['n_train'])} rows were learned, "
         f"{look.count(first['n_test'])} tested."
@@ -170,18 +169,18 @@ def _tell(table: Sequence[Standing], block: Block, found: Comparison) -> None:
     for number, line in enumerate(look.table(cells(table), COLUMNS, left=(0, len(COLUMNS) - 1))):
         ink.line(ink(line, "bold") if number < 2 else line)
     for remark in remarks(table):
-        ink.line(remark)
+        ink.message(remark)
     ink.line()
-    trials = max(one.trials for one in table)
+    trials = max(standing.trials for standing in table)
     over = f"the same {trials} trials" if trials > 1 else "groups of the test rows"
-    ink.line(f"+- is a standard error, over {over}; behind: the mean difference to the best; tie: within two +-.")
+    ink.message(f"+- is a standard error, over {over}; behind: the mean difference to the best; tie: within two +-.")
 
 
-def _emit(found: Comparison, table: Sequence[Standing]) -> None:
+def _emit(comparison: Comparison, table: Sequence[Standing]) -> None:
     """Print the rows, then the table, as JSON lines."""
     from rarestream.cli.progress import emit
 
-    for row in found.rows:
+    for row in comparison.rows:
         emit({**row})
-    for one in table:
-        emit(one.record())
+    for standing in table:
+        emit(standing.record())

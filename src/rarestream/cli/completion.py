@@ -52,7 +52,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 def script(shell: str) -> str:
     """The completion script of a shell."""
-    require_choice("--show-completion", shell, SCRIPTS, "shell")
+    require_choice("--show-completion", shell, SCRIPTS)
     return SCRIPTS[shell]
 
 
@@ -99,11 +99,11 @@ def _of_command(command: Command, before: Sequence[str], current: str) -> Iterat
         if equals and flag in command.by_flag:
             yield from ((f"{flag}={value}", text) for value, text in _values(command.by_flag[flag]))
             return
-        for one in command.options:
-            yield from ((flag, one.spec.help) for flag in one.flags if flag.startswith("--"))
+        for option in command.options:
+            yield from ((flag, option.spec.help) for flag in option.flags if flag.startswith("--"))
         yield HELP_FLAGS[1], "Show this help."
 
 
-def _values(one: Parameter) -> Iterator[tuple[str, str]]:
-    if one.spec.choices is not None:
-        yield from ((value, "") for value in one.spec.choices())
+def _values(option: Parameter) -> Iterator[tuple[str, str]]:
+    if option.spec.choices is not None:
+        yield from ((value, "") for value in option.spec.choices())

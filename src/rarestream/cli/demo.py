@@ -22,7 +22,7 @@ LEARNERS = ("auto", "dual-auc", "dual-logistic", "ftrl-auc")
 POINTS = 24  # of the curve
 SHOWN = 10  # planted weights in the table
 LOSS = 0.001  # of AUC, for fewer weights
-MATTER = 50  # planted weights that the model is asked for
+MATTER = 50  # planted weights to look for among those of the model
 
 Seed = Annotated[int, Option("--seed", metavar="N", help="Seed of the synthetic data.", min=0)]
 Rows = Annotated[int, Option("--rows", metavar="N", help="Number of rows to learn, at least 10,000.", min=10_000)]
@@ -59,8 +59,9 @@ class _Demo:
         self._found(model)
         self._resume()
         self.ink.line()
-        self._say(
-            f"All of that in {look.duration(time.monotonic() - began)}. Your turn: rarestream train DATA -o model.rare"
+        self._print(
+            f"Finished in {look.duration(time.monotonic() - began)}. To train on your own data: "
+            "rarestream train DATA -o model.rare"
         )
 
     # -- the steps
@@ -81,18 +82,18 @@ class _Demo:
         planted = int(np.count_nonzero(self.truth.weights))
         self._head("A stream of rare events", f"made in {look.duration(time.monotonic() - began)}")
         share = 100 * float(np.mean(self.labels > 0))
-        self._say(
+        self._print(
             f"{look.count(self.rows)} events of {FIELDS} fields, hashed to {look.count(D)} columns; {share:.1f} % are "
             f"positive. {planted} columns have a true weight, all others are noise. As the true weights are known, so "
             f"is the best possible AUC on {look.count(self.unseen)} held-out rows: {self.best:.4f}."
         )
-        self._say(f"{self.data.name}: {look.size(self.data.stat().st_size)}, {look.size(text)} of svmlight text.")
+        self._print(f"{self.data.name}: {look.size(self.data.stat().st_size)}, {look.size(text)} of svmlight text.")
 
     def _learn(self) -> Model:
         model, run, seconds = self._trained("auto")
         model.save(self.file)
         self._head("One pass over it", "rarestream train demo.svm.gz -o demo.rare")
-        self._say(
+        self._print(
             f"Compressed text to model in {look.duration(seconds)}: {look.short(run.rows / seconds)} rows/s, "
             f"{look.short(run.nonzeros / seconds)} non-zeros/s. {_choice(model)} AUC on the held-out rows while it "
             "learned:"
@@ -125,7 +126,7 @@ class _Demo:
         marks = sorted({max(1000, round(self.rows * (i / POINTS) ** 2)) for i in range(1, POINTS + 1)})
         model = Model("auto")
         run = TrainingRun(model, read(str(self.data)), marks=marks)
-        return [(model.rows, self._judged(model)) for step in run if step.mark]
+        return [(model.rows, self._held_out_auc(model)) for step in run if step.mark]
 
     def _compare(self, model: Model) -> None:
         from rarestream.evaluate import evaluate
@@ -136,13 +137,13 @@ class _Demo:
             other, seconds = model, self.seconds
             if name != LEARNERS[0]:
                 other, _, seconds = self._trained(name)
-            found = evaluate(other, self.held_out)
-            reached = (found.auc - 0.5) / (self.best - 0.5)
+            result = evaluate(other, self.held_out)
+            reached = (result.auc - 0.5) / (self.best - 0.5)
             cells.append(
                 [
                     name,
-                    f"{float(found.auc):.4f}",
-                    f"[{found.auc.low:.4f}, {found.auc.high:.4f}]",
+                    f"{float(result.auc):.4f}",
+                    f"[{result.auc.low:.4f}, {result.auc.high:.4f}]",
                     f"{100 * reached:.1f} %",
                     look.duration(seconds),
                 ]
@@ -158,7 +159,7 @@ class _Demo:
         small = model.prune(auc_loss=LOSS, on=validation)
         lost = path(model, test, [small.nonzeros])
         self._head("Pruned", f"rarestream prune demo.rare --auc-loss {LOSS} --on validation.svm")
-        self._say(
+        self._print(
             f"{look.count(small.nonzeros)} of {look.count(model.nonzeros)} weights are enough to lose no more than "
             f"{LOSS} AUC on one half of the held-out rows; on the other half they lose "
             f"{max(0.0, lost.full - lost[small.nonzeros]):.4f}. The file for scoring shrinks from "
@@ -179,7 +180,7 @@ class _Demo:
         half = (self.columns - 40) // 2
         largest, widest = np.abs(planted[order]).max(), np.abs(found[order]).max()
         self.ink.line(
-            "  " + self.ink(f"{'column':>7}  {'shows in':>8}  {'planted':>7}  {'':<{half}}{'found':>7}", "bold")
+            "  " + self.ink(f"{'column':>7}  {'in rows':>8}  {'planted':>7}  {'':<{half}}{'found':>7}", "bold")
         )
         for j in order[:SHOWN]:
             bars = [
@@ -190,7 +191,7 @@ class _Demo:
                 f"  {j + 1:>7}  {100 * self.truth.shows[j]:>6.1f} %  {planted[j]:>+7.2f}  {bars[0]}"
                 f"{found[j]:>+7.2f}  {bars[1]}".rstrip()
             )
-        self._say(
+        self._print(
             f"Over the {MATTER} planted columns that matter most, planted and found weights correlate with "
             f"{agreement:.2f}; {both} of them are among the {MATTER} that matter most to the model, out of "
             f"{look.count(model.n_features)}."
@@ -216,18 +217,18 @@ class _Demo:
         second.save(half)
         small = second.to_bytes("scoring")
         prints = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (self.file, half)]
-        self._head("Stopped half way, resumed", "rarestream train demo.svm.gz --resume half.rare")
+        self._head("Stopped halfway and resumed", "rarestream train demo.svm.gz --resume half.rare")
         cells = [
-            ["demo.rare", look.size(self.file.stat().st_size), "one go", prints[0][:16]],
-            ["half.rare", look.size(half.stat().st_size), "two halves", prints[1][:16]],
+            ["demo.rare", look.size(self.file.stat().st_size), "one run", prints[0][:16]],
+            ["half.rare", look.size(half.stat().st_size), "two runs", prints[1][:16]],
         ]
         self._table(look.table(cells, ["file", "size", "made in", "sha256"], left=(0, 2, 3)))
         same = "The same file, byte for byte." if prints[0] == prints[1] else "The files differ: please report this."
-        self._say(f"{same} Saved for scoring only, it takes {look.size(len(small))}.")
+        self._print(f"{same} Saved for scoring only, it takes {look.size(len(small))}.")
 
     # -- how it is printed
 
-    def _judged(self, model: Model) -> float:
+    def _held_out_auc(self, model: Model) -> float:
         import numpy as np
 
         from rarestream.metrics import auc
@@ -240,7 +241,7 @@ class _Demo:
         self.ink.line()
         self.ink.line(f"{self.ink(title, 'bold', 'cyan')} {self.ink(f'{rule} {aside}', 'dim')}")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         import textwrap
 
         for line in textwrap.wrap(text, self.columns - 2, break_on_hyphens=False):

@@ -40,9 +40,9 @@ def evaluate(
     learned: bool | None = None  # unknown for scores from a file
     if scores is not None:
         if model is not None or data:
-            raise UsageError("takes no MODEL and no DATA beside it.", "--scores")
+            raise UsageError("cannot be combined with MODEL and DATA.", "--scores")
         options.check_paths([scores])
-        found = evaluate_scores(scores, reading.positive)
+        result = evaluate_scores(scores, reading.positive)
     else:
         if model is None or not data:
             raise UsageError("Missing arguments: MODEL and DATA, or --scores FILE.")
@@ -50,30 +50,30 @@ def evaluate(
         options.check_paths(data)
         stream = read(data, **{**reading_settings(loaded.source), **reading.settings()})
         learned = options.warn_if_learned(loaded, data)
-        found = held_out(loaded, stream)
+        result = held_out(loaded, stream)
         options.warn_of_refused(stream.refused, stream.refusals)
     if json:
-        look.print_json({**found.record(), "learned": learned})
+        look.print_json({**result.record(), "learned": learned})
     else:
-        _show(found)
+        _show(result)
 
 
-def _show(found: Evaluation) -> None:
+def _show(result: Evaluation) -> None:
     ink = look.stdout()
-    auc, base = found.auc, found.positives / found.rows
+    auc, base = result.auc, result.positives / result.rows
     _line("AUC", f"{float(auc):.4f}", f"95 % interval {auc.low:.4f} to {auc.high:.4f}")
     if auc.bound:
         _line("", "", f"streaming estimate: within {auc.bound:.1g} of the exact value")
-    if found.average_precision is not None:
-        _line("average precision", f"{found.average_precision:.4f}", f"a random ranking has {base:.4f}")
-    if found.recall_at_fpr is None:
+    if result.average_precision is not None:
+        _line("average precision", f"{result.average_precision:.4f}", f"a random ranking has {base:.4f}")
+    if result.recall_at_fpr is None:
         ink.line("Average precision and recall are not shown: there are too many rows to keep every score.")
     else:
-        for fpr, recall in found.recall_at_fpr.items():
+        for fpr, recall in result.recall_at_fpr.items():
             bar = ink(look.bar(recall, 1.0, 30), "cyan")
             ink.line(f"{f'recall at {100 * fpr:g} % FPR':<20}{f'{100 * recall:.1f} %':>8}  {bar}")
-    counted = f"{look.counted(found.rows, 'row')}, {look.count(found.positives)} positive"
-    ink.line(f"{counted} ({look.share(found.positives, found.rows)})")
+    counted = f"{look.counted(result.rows, 'row')}, {look.count(result.positives)} positive"
+    ink.line(f"{counted} ({look.share(result.positives, result.rows)})")
 
 
 def _line(word: str, value: str, aside: str) -> None:

@@ -13,21 +13,21 @@ debugging = False  # whether a traceback is shown: set by --debug
 
 
 def exit_with(message: str, code: int) -> NoReturn:
-    """Prints a message on standard error and exits with the code."""
+    """Print a message on standard error and exit with the code."""
     from rarestream.cli.look import stderr
 
     ink = stderr()
-    ink.line(f"{ink('rarestream:', 'red', 'bold')} {message}")
+    ink.message(f"{ink('rarestream:', 'red', 'bold')} {message}")
     sys.exit(code)
 
 
 def discard_stdout() -> None:
-    """Discards what is still written to standard output, whose reader has gone, so that no further write fails."""
+    """Discard what is still written to standard output, whose reader has gone, so that no further write fails."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end(error: BaseException) -> NoReturn:
-    """Exits with the code and the message of an error; with a traceback if that was asked for, or if it is a bug."""
+    """Exit with the code and the message of an error; with a traceback if that was asked for, or if it is a bug."""
     from rarestream.errors import DataError, RarestreamError, plain
 
     if isinstance(error, BrokenPipeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from rarestream.cli import failures, look, options
 from rarestream.cli.parser import Option
@@ -27,27 +27,21 @@ def farm_ads(data_dir: DataDir = Path("data"), json: options.Json = False) -> No
     from rarestream.reproduce.farm_ads import experiments, records
 
     rows = protocol.load(data_dir, "farm-ads")
-    done = experiments(rows)
+    rerun = experiments(rows)
     if json:
-        for record in records(done):
-            _print(record)
+        for record in records(rerun):
+            look.print_json(record)
     else:
-        _show(rows, done)
-    if not all(experiment.matches for experiment in done):
+        _show(rows, rerun)
+    if not all(experiment.matches for experiment in rerun):
         raise SystemExit(failures.FAILED)
 
 
-def _print(record: dict[str, Any]) -> None:
-    import json
-
-    print(json.dumps(record, allow_nan=False))
-
-
-def _show(rows: Rows, done: list[Experiment]) -> None:
+def _show(rows: Rows, rerun: list[Experiment]) -> None:
     from rarestream.study.results import ratio_name
 
     ink = look.stdout()
-    main, *others = done
+    main, *others = rerun
     ink.line(
         f"farm-ads, {look.count(len(rows))} rows, {look.count(rows.n_features)} features. "
         f"{NAMES[main.method]} with the arithmetic and the settings of the published runs:"
@@ -74,20 +68,20 @@ def _show(rows: Rows, done: list[Experiment]) -> None:
     ink.line()
     cells = [
         [
-            NAMES[one.method],
-            ratio_name(one.imbalance),
-            f"{one.matched} of {len(one.trials)}",
-            f"{max(abs(trial.valid_difference) for trial in one.trials):.0e}",
-            f"{max(abs(trial.test_difference) for trial in one.trials):.0e}",
-            f"{one.curve_difference:.0e}",
+            NAMES[run.method],
+            ratio_name(run.imbalance),
+            f"{run.matched} of {len(run.trials)}",
+            f"{max(abs(trial.valid_difference) for trial in run.trials):.0e}",
+            f"{max(abs(trial.test_difference) for trial in run.trials):.0e}",
+            f"{run.curve_difference:.0e}",
         ]
-        for one in done
+        for run in rerun
     ]
     _table(look.table(cells, ["method", "rows", "trials the same", "validation", "test", "mean curve"], left=(0, 1)))
     ink.line()
-    matched, trials = sum(one.matched for one in others), sum(len(one.trials) for one in others)
+    matched, trials = sum(run.matched for run in others), sum(len(run.trials) for run in others)
     verdict = f"{main.matched} of {len(main.trials)} {NAMES[main.method]} trials as published"
-    alarm = "" if all(one.matches for one in done) else ink("Mismatch: ", "red", "bold")
+    alarm = "" if all(run.matches for run in rerun) else ink("Mismatch: ", "red", "bold")
     ink.line(alarm + ink(f"{verdict}; {matched} of {trials} in the other runs.", "bold"))
 
 

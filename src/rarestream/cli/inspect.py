@@ -131,7 +131,8 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     lines += [("threshold", f"{facts['threshold']:.4g}"), *_source_lines(facts["source"])]
     lines.append(("written by", f"rarestream {plain(facts['rarestream'])}"))
     for word, text in lines:
-        ink.line(f"  {word:<12}{text}")
+        for number, part in enumerate(look.wrap(text, look.width() - 14)):
+            ink.line(f"  {'' if number else word:<12}{part}")
 
 
 def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:
@@ -156,9 +157,13 @@ def _show_weights(facts: dict[str, Any], other: Path | None) -> None:
     value = "weight" if other is None else "change"
     largest = max(abs(row[value]) for row in rows)
     start = "0" if facts["zero_based"] else "1"
-    what = "largest weights" if other is None else f"largest differences from {plain(other)}"
+    what = "largest weight" if other is None else "largest difference"
+    of = "" if other is None else f" from {plain(other)}"
     ink.line()
-    ink.line(f"{len(rows)} {what}; columns count from {start}" + (", as in the data" if facts["source"] else ""))
+    ink.line(
+        f"{look.counted(len(rows), what)}{of}; columns count from {start}"
+        + (", as in the data" if facts["source"] else "")
+    )
     cells = [
         [str(row["column"]), *(f"{row[word]:+.4g}" for word in ("weight", "other", "change") if word in row)]
         for row in rows

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rarestream.model import Model
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+WIDEST_TEXT = 100  # columns of sentences; longer lines are hard to read
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 OURS = re.compile(f"(\x1b\\[(?:(?:{'|'.join(['0', *STYLES.values()])});?)+m)")  # colours as Ink makes them
 
@@ -36,11 +37,58 @@ class Ink:
     def line(self, text: str = "") -> None:
         print(self.safe(text), file=self.file, flush=True)
 
+    def message(self, text: str) -> None:
+        """Print sentences, wrapped at words in a terminal. Indented lines, such as commands to paste, stay whole."""
+        self.line("\n".join(map(_wrapped, text.split("\n"))) if self.terminal else text)
+
     def safe(self, text: str) -> str:
         """The text without any control character but line ends, tabs and, where there is colour, colours."""
         if not self._colour:
             return plain_text(text)
         return "".join(part if OURS.fullmatch(part) else plain_text(part) for part in OURS.split(text))
+
+
+class LiveLine:
+    """A line on standard error that is redrawn in place, if it is `shown` at all."""
+
+    def __init__(self, shown: bool) -> None:
+        self.shown = shown
+        self._drawn = False
+
+    def draw(self, text: str) -> None:
+        if self.shown:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            self._drawn = True
+
+    def clear(self) -> None:
+        if self._drawn:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._drawn = False
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """The lines of a text broken between words; colours take no space."""
+    lines: list[str] = []
+    used = columns
+    for word in re.split(r"(?<=\S) ", text):
+        size = len(OURS.sub("", word))
+        if used + 1 + size > columns:
+            lines.append(word.lstrip())
+            used = size
+        else:
+            lines[-1] += " " + word
+            used += 1 + size
+    return lines
+
+
+def _wrapped(line: str) -> str:
+    """A line of a message in lines that fit in the terminal, those after the first indented."""
+    import shutil
+
+    columns = max(40, min(shutil.get_terminal_size((80, 24)).columns, WIDEST_TEXT))
+    if line.startswith(" ") or len(OURS.sub("", line)) <= columns:
+        return line
+    return "\n  ".join(wrap(line, columns - 2))
 
 
 def width() -> int:
@@ -80,7 +128,7 @@ def scoring_size(model: Model, nonzeros: int, way: str = "rarestream prune") -> 
     The size is estimated, as measuring it takes as long as saving: an index and a number per weight, and a header.
     """
     number = 8 if model.dtype == "float64" else 4
-    return f"  resumable; for scoring only about {size(1200 + nonzeros * (4 + number))}: {way}"
+    return f"  for scoring only about {size(1200 + nonzeros * (4 + number))}: {way}"
 
 
 def duration(seconds: float) -> str:
@@ -133,11 +181,12 @@ def _quoted(word: str) -> str:
         import shlex
 
         return shlex.quote(word)
-    spelled = (
-        f"\\{one}" if one in "\\'" else one if plain(one) == one else "".join(f"\\x{b:02x}" for b in os.fsencode(one))
-        for one in word
-    )
+    spelled = (f"\\{char}" if char in "\\'" else char if plain(char) == char else _escaped_bytes(char) for char in word)
     return f"$'{''.join(spelled)}'"
+
+
+def _escaped_bytes(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
 
 
 def bar(value: float, largest: float, cells: int) -> str:
@@ -220,22 +269,24 @@ def _dot(dots: list[list[int]], column: int, line: int) -> None:
 
 
 def print_json(record: Mapping[str, Any]) -> None:
-    """Prints a JSON object on a line of standard output."""
+    """Print a JSON object on a line of standard output."""
     import json
 
     print(json.dumps(record, allow_nan=False))
 
 
 def warn(message: str) -> None:
-    """Prints a warning on standard error."""
+    """Print a warning on standard error."""
     ink = stderr()
-    ink.line(f"{ink('warning:', 'yellow', 'bold')} {message}")
+    ink.message(f"{ink('warning:', 'yellow', 'bold')} {message}")
 
 
 def refused(number: int, first: Sequence[str]) -> str:
     """What a warning says of rows that were skipped, and why the first of them were."""
     were = "was" if number == 1 else "were"
-    return f"{counted(number, 'invalid row')} {were} skipped. The first:" + "".join(f"\n  {one}" for one in first)
+    return f"{counted(number, 'invalid row')} {were} skipped. The first:" + "".join(
+        f"\n  {message}" for message in first
+    )
 
 
 def stderr() -> Ink:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,16 +15,27 @@ if TYPE_CHECKING:
     from rarestream.model import Model
 
 
+def learners() -> Sequence[str]:
+    from rarestream.learners import learner_names
+
+    return learner_names()
+
+
 def _formats() -> Sequence[str]:
     from rarestream.readers.formats import format_names
 
-    return list(format_names())
+    return format_names()
 
 
 def _scales() -> Sequence[str]:
     from rarestream.engines import SCALES
 
     return SCALES
+
+
+def learner_option(help: str, choices: Callable[[], Sequence[str]], default: str) -> Option:
+    """The option that names a learner."""
+    return Option("--learner", "-l", metavar="NAME", help=help, choices=choices, default=default)
 
 
 DATA_HELP = "Files, globs, or - for standard input; .gz .bz2 .xz .zst are decompressed automatically."
@@ -71,7 +82,11 @@ class Reading(Options):
     threads: Annotated[
         int | None,
         Option(
-            "--threads", metavar="N", help="Threads that parse ahead; 0: none.", min=0, default="by the number of cores"
+            "--threads",
+            metavar="N",
+            help="Number of threads that parse ahead; 0 for none.",
+            min=0,
+            default="by the number of cores",
         ),
     ] = None
 
@@ -104,7 +119,7 @@ class ReadingToLearn(ReadingLabelled):
         bool,
         Option(
             "--finished",
-            help="Learn a last line without a line end too. By default it is left out, as it may still be written.",
+            help="Learn a last line without a line end too. By default it is left out, as it may be incomplete.",
         ),
     ] = False
 
@@ -115,7 +130,7 @@ def drop_none(**settings: Any) -> dict[str, Any]:
 
 
 def check_paths(data: Sequence[str]) -> None:
-    """Ends the program if a name is not a file. That is a failure and not data that were refused."""
+    """End the program if a name is not a file. That is a failure and not data that were refused."""
     for name in data:
         path = Path(name)
         if name == "-" or path.is_file():
@@ -130,20 +145,20 @@ def check_paths(data: Sequence[str]) -> None:
             continue
         if path.is_dir():
             failures.exit_with(
-                f"{plain(name)}: is a directory. Name the files in it: {plain(path / '*.svm')}", failures.FAILED
+                f"{plain(name)}: is a directory. Name the files in it, such as {plain(path / '*.svm')}", failures.FAILED
             )
         if not path.exists():
-            failures.exit_with(f"{plain(name)}: no such file.", failures.FAILED)
+            failures.exit_with(f"{plain(name)}: no such file. Check the name.", failures.FAILED)
 
 
 def check_passes(passes: int, size: int | None) -> None:
-    """Raises UsageError if rows of a pipe, whose size is not known, are to be read more than once."""
+    """Raise UsageError if rows of a pipe, whose size is not known, are to be read more than once."""
     if passes > 1 and size is None:
-        raise UsageError("a pipe can be read once only; save it to a file first.", "--passes")
+        raise UsageError("must be 1 for a pipe, which can be read only once. Save it to a file first.", "--passes")
 
 
 def warn_if_learned(model: Model, data: Sequence[str], consequence: str = "") -> bool:
-    """Warns if the model has learned rows of these files; returns whether it has."""
+    """Warn if the model has learned rows of these files; return whether it has."""
     from rarestream.cli import look
     from rarestream.evaluate import has_learned
     from rarestream.readers.sources import expand
@@ -158,7 +173,7 @@ def warn_if_learned(model: Model, data: Sequence[str], consequence: str = "") ->
 
 
 def warn_of_refused(refused: int, first: Sequence[str]) -> None:
-    """Warns if invalid rows were skipped."""
+    """Warn if invalid rows were skipped."""
     from rarestream.cli import look
 
     if refused:
@@ -182,9 +197,9 @@ def parse_setting(learner: str, text: str) -> tuple[str, Any]:
 
     known = names(learner)
     if name == "budget" and name not in known:
-        having = " and ".join(one for one in learner_names() if name in names(one))
+        with_budget = " and ".join(other for other in learner_names() if name in names(other))
         raise UsageError(
-            f"{learner} has no budget while it learns; {having} do. Or prune the model afterwards: rarestream prune.",
+            f"{learner} has no budget; {with_budget} have one. Or prune the model afterwards: rarestream prune.",
             "--budget",
         )
     if learner == "auto" and name not in known:
@@ -193,7 +208,7 @@ def parse_setting(learner: str, text: str) -> tuple[str, Any]:
             "it belongs to: --learner NAME.",
             "--set",
         )
-    require_choice("--set", name, known, f"setting of {learner}")
+    require_choice("--set", name, known, f"a setting of {learner}")
     try:
         return name, parse(learner, name, value.strip())
     except ValueError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from rarestream.cli import failures
+from rarestream.cli import failures, look
 from rarestream.cli.parser import Option, UsageError
 from rarestream.errors import plain
 
@@ -33,7 +33,7 @@ def files_of(data: Iterable[str]) -> list[Path]:
 
 
 def for_model(path: Path, reads: Sequence[Path], overwrite: bool, resumed: Path | None = None) -> ModelOutput:
-    """Checks a model file to write: a new one, one that replaces a model, or with --overwrite one that replaces any
+    """Check a model file to write: a new one, one that replaces a model, or with --overwrite one that replaces any
     file. The note is None for the model that is `resumed`: replacing it is expected."""
     from rarestream.modelfile import peek
 
@@ -55,7 +55,7 @@ def for_model(path: Path, reads: Sequence[Path], overwrite: bool, resumed: Path 
 
 
 def for_scores(path: Path, reads: Sequence[Path], overwrite: bool) -> bool:
-    """Checks a file for scores. True if it is written atomically, False for a pipe, a device or an open file."""
+    """Check a file for scores. True if it is written atomically, False for a pipe, a device or an open file."""
     kind = _checked(path, reads, "--output")
     if kind is not None and (not stat.S_ISREG(kind) or str(path).startswith(OPEN_FILES)):
         return False
@@ -64,24 +64,24 @@ def for_scores(path: Path, reads: Sequence[Path], overwrite: bool) -> bool:
 
 
 def for_file(path: Path, reads: Sequence[Path], overwrite: bool, option: str) -> None:
-    """Checks any other file to write: a new one, or with --overwrite one that replaces any file."""
+    """Check any other file to write: a new one, or with --overwrite one that replaces any file."""
     if _checked(path, reads, option) is not None and not overwrite:
         _refuse(path, "exists", option)
     _check_writable(path)
 
 
 def for_folder(folder: Path, names: Iterable[str], reads: Sequence[Path] = ()) -> None:
-    """Makes a folder of results. Files of these names in it are replaced only if it has results of an earlier run."""
+    """Make a folder of results. Files of these names in it are replaced only if it has results of an earlier run."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         failures.exit_with(f"{plain(folder)}: is not a folder. Choose another name.", failures.FAILED)
-    found = [folder / name for name in names if os.path.lexists(folder / name)]
-    for path in found:
+    existing = [folder / name for name in names if os.path.lexists(folder / name)]
+    for path in existing:
         _checked(path, reads, "--out")
-    if found and not (folder / "results.jsonl").exists():
+    if existing and not (folder / "results.jsonl").exists():
         failures.exit_with(
-            f"{plain(found[0])}: exists, but the folder has no results.jsonl, so it is not of an earlier run and is "
+            f"{plain(existing[0])}: exists, but the folder has no results.jsonl, so it is not of an earlier run and is "
             "not replaced. Choose another folder.",
             failures.FAILED,
         )
@@ -113,12 +113,13 @@ def _check_writable(path: Path) -> None:
 
 
 def _refuse(path: Path, why: str, option: str) -> None:
-    raise UsageError(f"{plain(path)} {why}, and is kept. Choose another name, or replace it: --overwrite.", option)
+    raise UsageError(f"{plain(path)} {why}, and is not replaced. Choose another name, or pass --overwrite.", option)
 
 
 def _note(path: Path, header: dict[str, Any]) -> str:
     learner, rows = header.get("learner"), header.get("rows")
     name = learner.get("name") if isinstance(learner, dict) else None
-    known = isinstance(name, str) and isinstance(rows, int)
-    what = f" ({plain(name)}, {rows:,} rows)" if known else ""
+    what = ""
+    if isinstance(name, str) and isinstance(rows, int):
+        what = f" ({plain(name)}, {look.counted(rows, 'row')})"
     return f"{plain(path)}: replaced the previous model{what}"

@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 HELP_FLAGS = ("-h", "--help")
-WIDEST = 100  # columns of a help page; longer lines are hard to read
 FLAGS_WIDEST = 30  # columns for an option and its value; what is longer gets a line of its own
 
 
@@ -127,11 +126,11 @@ class Parameter(NamedTuple):
 
 
 def require_choice(option: str, value: str, known: Sequence[str] | Mapping[str, Any], what: str | None = None) -> None:
-    """Raises UsageError unless the value is known; suggests the nearest one that is."""
+    """Raise UsageError unless the value is known; suggest the nearest one that is."""
     if value in known:
         return
-    what = what or option.lstrip("-")
-    raise UsageError(f"no {what} is called {value!r}; there are {', '.join(known)}.{suggestion(value, known)}", option)
+    what = f"{what} must be" if what else "must be"
+    raise UsageError(f"{what} one of {', '.join(known)}, got {value!r}.{suggestion(value, known)}", option)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -144,7 +143,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def parameters_of(function: Callable[..., None]) -> list[Parameter]:
     """The parameters of a command, those of its Options among them."""
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     positional = function.__defaults__ or ()
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = {
@@ -156,15 +155,15 @@ def parameters_of(function: Callable[..., None]) -> list[Parameter]:
             for inner, inner_hint in typing.get_type_hints(hint, include_extras=True).items():
                 if hasattr(inner_hint, "__metadata__"):
                     default = {inner: getattr(hint, inner)} if hasattr(hint, inner) else {}
-                    found.append(_parameter(inner, inner_hint, default, name, hint.title))
+                    parameters.append(_parameter(inner, inner_hint, default, name, hint.title))
         elif hasattr(hint, "__metadata__"):
-            found.append(_parameter(name, hint, defaults, None, "Options"))
-    return found
+            parameters.append(_parameter(name, hint, defaults, None, "Options"))
+    return parameters
 
 
 def _parameter(name: str, hint: Any, defaults: Mapping[str, Any], group: str | None, title: str) -> Parameter:
     kind = hint.__origin__
-    some = [one for one in typing.get_args(kind) if one is not type(None)]
+    some = [inner for inner in typing.get_args(kind) if inner is not type(None)]
     if type(None) in typing.get_args(kind):
         kind = some[0]
     repeated = typing.get_origin(kind) is list
@@ -179,12 +178,12 @@ class Command:
     def __init__(self, name: str, function: Callable[..., None]) -> None:
         self.name, self.function = name, function
         self.parameters = parameters_of(function)
-        self.arguments = [one for one in self.parameters if isinstance(one.spec, Argument)]
-        self.options = [one for one in self.parameters if isinstance(one.spec, Option)]
-        self.by_flag = {flag: one for one in self.options for flag in one.flags}
+        self.arguments = [parameter for parameter in self.parameters if isinstance(parameter.spec, Argument)]
+        self.options = [parameter for parameter in self.parameters if isinstance(parameter.spec, Option)]
+        self.by_flag = {flag: parameter for parameter in self.options for flag in parameter.flags}
 
     def run(self, words: Sequence[str]) -> None:
-        """Calls the function with what the words say; prints the help page if they ask for it."""
+        """Call the function with what the words say; print the help page if they ask for it."""
         values = self.parse(words)
         if values is None:
             print(self.help())
@@ -201,17 +200,18 @@ class Command:
             if flag is None:
                 rest.append(word)
                 continue
-            one = self.by_flag[flag]
-            if one.kind is bool:
-                given[one.name] = flag != one.spec.off
-            elif one.repeated:
-                given.setdefault(one.name, []).append(one.convert(word))
+            parameter = self.by_flag[flag]
+            if parameter.kind is bool:
+                given[parameter.name] = flag != parameter.spec.off
+            elif parameter.repeated:
+                given.setdefault(parameter.name, []).append(parameter.convert(word))
             else:
-                given[one.name] = one.convert(word)
-        for one in self.arguments:
-            taken, rest = (rest, []) if one.repeated else (rest[:1], rest[1:])
-            if taken:
-                given[one.name] = [one.convert(word) for word in taken] if one.repeated else one.convert(taken[0])
+                given[parameter.name] = parameter.convert(word)
+        for parameter in self.arguments:
+            count = len(rest) if parameter.repeated else 1
+            values, rest = [parameter.convert(word) for word in rest[:count]], rest[count:]
+            if values:
+                given[parameter.name] = values if parameter.repeated else values[0]
         if rest:
             raise UsageError(f"Unexpected argument {rest[0]!r}.")
         return self._values(given)
@@ -221,7 +221,7 @@ class Command:
         left = iter(words)
         for word in left:
             if word == "--":
-                yield from ((None, one) for one in left)
+                yield from ((None, word) for word in left)
             elif word == "-" or not word.startswith("-"):
                 yield None, word
             elif word.startswith("--"):
@@ -259,13 +259,14 @@ class Command:
         """All parameters: those given, the defaults of the others; shared options as one value."""
         values: dict[str, Any] = {}
         groups: dict[str, dict[str, Any]] = {}
-        for one in self.parameters:
-            if one.required and one.name not in given:
-                what = "option" if isinstance(one.spec, Option) else "argument"
-                name = " / ".join(f"'{flag}'" for flag in one.flags) if what == "option" else f"'{one.label}'"
-                raise UsageError(f"Missing {what} {name}.")
-            into = values if one.group is None else groups.setdefault(one.group, {})
-            into[one.name] = given.get(one.name, one.default)
+        for parameter in self.parameters:
+            if parameter.required and parameter.name not in given:
+                if isinstance(parameter.spec, Option):
+                    flags = " / ".join(f"'{flag}'" for flag in parameter.flags)
+                    raise UsageError(f"Missing option {flags}.")
+                raise UsageError(f"Missing argument '{parameter.label}'.")
+            into = values if parameter.group is None else groups.setdefault(parameter.group, {})
+            into[parameter.name] = given.get(parameter.name, parameter.default)
         hints = typing.get_type_hints(self.function) if groups else {}
         return values | {name: hints[name](**inner) for name, inner in groups.items()}
 
@@ -278,19 +279,22 @@ class Command:
 
     @property
     def usage(self) -> str:
-        required = [one for one in self.options if one.required]
-        words = [self.name, *(f"{one.label} {one.spec.metavar}" for one in required), "[OPTIONS]"]
-        for one in self.arguments:
-            word = one.spec.metavar + ("..." if one.repeated else "")
-            words.append(word if one.required else f"[{word}]")
+        required = [parameter for parameter in self.options if parameter.required]
+        words = [self.name, *(f"{parameter.label} {parameter.spec.metavar}" for parameter in required), "[OPTIONS]"]
+        for parameter in self.arguments:
+            word = parameter.spec.metavar + ("..." if parameter.repeated else "")
+            words.append(word if parameter.required else f"[{word}]")
         return " ".join(words)
 
     def help(self) -> str:
         sections: dict[str, list[tuple[str, str]]] = {}
-        for one in self.arguments:
-            sections.setdefault("Arguments", []).append((one.spec.metavar + "..." * one.repeated, one.spec.help))
-        for one in sorted(self.options, key=lambda one: one.title != "Options"):  # a command's own come first
-            sections.setdefault(one.title, []).append((_flags(one), one.spec.help + _note(one)))
+        for parameter in self.arguments:
+            metavar = parameter.spec.metavar + ("..." if parameter.repeated else "")
+            sections.setdefault("Arguments", []).append((metavar, parameter.spec.help))
+        for parameter in sorted(
+            self.options, key=lambda option: option.title != "Options"
+        ):  # a command's own come first
+            sections.setdefault(parameter.title, []).append((_flags(parameter), parameter.spec.help + _note(parameter)))
         sections.setdefault("Options", []).append(("-h, --help", "Show this help."))
         return help_page(self.usage, self.function.__doc__ or "", sections)
 
@@ -327,22 +331,22 @@ class Group:
         return help_page(self.usage, self.about, sections, epilog)
 
 
-def _flags(one: Parameter) -> str:
+def _flags(parameter: Parameter) -> str:
     """-o, -f, --output MODEL"""
-    flags = ", ".join(sorted(one.spec.flags, key=len))
-    if one.spec.off:
-        flags += f" / {one.spec.off}"
-    return f"{flags} {one.spec.metavar}".rstrip()
+    flags = ", ".join(sorted(parameter.spec.flags, key=len))
+    if parameter.spec.off:
+        flags += f" / {parameter.spec.off}"
+    return f"{flags} {parameter.spec.metavar}".rstrip()
 
 
-def _note(one: Parameter) -> str:
+def _note(parameter: Parameter) -> str:
     """The default, and the range where it has two ends."""
-    default = one.spec.default
-    if default is None and one.default is not None and one.default is not False and not one.required:
-        default = str(one.default)
+    default = parameter.spec.default
+    if default is None and parameter.default is not None and parameter.default is not False and not parameter.required:
+        default = str(parameter.default)
     notes = [] if default is None else [f"default: {default}"]
-    if one.spec.max is not None:
-        notes.append(f"range: {one.spec.min} to {one.spec.max}")
+    if parameter.spec.max is not None:
+        notes.append(f"range: {parameter.spec.min} to {parameter.spec.max}")
     return f" [{'; '.join(notes)}]" if notes else ""
 
 
@@ -351,7 +355,9 @@ def help_page(usage: str, about: str, sections: Mapping[str, Sequence[tuple[str,
     import shutil
     import textwrap
 
-    width = max(40, min(shutil.get_terminal_size((80, 24)).columns, WIDEST))
+    from rarestream.cli.look import WIDEST_TEXT
+
+    width = max(40, min(shutil.get_terminal_size((80, 24)).columns, WIDEST_TEXT))
     lines = [*textwrap.wrap(f"Usage: {usage}", width, subsequent_indent=" " * 7)]
     for paragraph in textwrap.dedent("    " + about).strip().split("\n\n"):
         wrapped = textwrap.wrap(" ".join(paragraph.split()), width - 2, break_on_hyphens=False)
@@ -372,11 +378,11 @@ def help_page(usage: str, about: str, sections: Mapping[str, Sequence[tuple[str,
 
 
 def exit_with_usage(usage: str, error: UsageError) -> NoReturn:
-    """Ends the program with exit code 2: how the command is used, and what is wrong."""
+    """End the program with exit code 2: how the command is used, and what is wrong."""
     from rarestream.cli.failures import USAGE
     from rarestream.cli.look import stderr
 
     ink = stderr()
     program = usage.partition(" [")[0].partition(" --")[0]
-    ink.line(f"Usage: {usage}\nTry '{program} -h' for help.\n\n{ink('Error:', 'red', 'bold')} {error}")
+    ink.message(f"Usage: {usage}\nTry '{program} -h' for help.\n\n{ink('Error:', 'red', 'bold')} {error}")
     sys.exit(USAGE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from typing import Any
 
@@ -21,7 +20,7 @@ class ProgressBar:
     def __init__(self, run: TrainingRun, *, table: bool, live: bool, lines: bool) -> None:
         self._run = run
         self._table = table
-        self._live = live
+        self._live_line = look.LiveLine(live)
         self._lines = lines
         self._ink = look.stderr()
         self._doubted = run.model.order.suspicious  # an earlier run has said so
@@ -48,13 +47,12 @@ class ProgressBar:
 
     def start(self) -> None:
         """Before the first rows. A shuffle reads all of them first, which may take a while."""
-        if self._live:
-            self._drawn = time.monotonic()
-            what = "reading and shuffling" if self._run.stream.settings["shuffle"] is not None else "reading"
-            print(f"  {self._ink(what + ' ...', 'dim')}", end="", file=sys.stderr, flush=True)
+        self._drawn = time.monotonic()
+        what = "reading and shuffling" if self._run.stream.settings["shuffle"] is not None else "reading"
+        self._live_line.draw(f"  {self._ink(what + ' ...', 'dim')}")
 
     def step(self, step: Step) -> None:
-        """Prints what is due after some rows."""
+        """Print what is due after some rows."""
         labels = step.block.labels
         assert labels is not None
         if self._run.stream.settings["shuffle"] is not None and self._moving == self._began:
@@ -66,7 +64,7 @@ class ProgressBar:
             self._since.add(labels, step.scores, step.block.importances)
             if step.mark:
                 self.mark()
-        if self._live:
+        if self._live_line.shown:
             self._draw()
 
     def mark(self) -> None:
@@ -98,7 +96,7 @@ class ProgressBar:
         self._marked_rows = self._run.rows
 
     def close(self) -> None:
-        """Prints a last mark, if there are rows since the one before, and clears the live line."""
+        """Print a last mark, if there are rows since the one before, and clear the live line."""
         if self._run.rows > self._marked_rows and (self._table or self._lines):
             self.mark()
         self.clear()
@@ -109,7 +107,7 @@ class ProgressBar:
 
     def note(self, message: str) -> None:
         self.clear()
-        self._ink.line(message)
+        self._ink.message(message)
 
     def _draw(self) -> None:
         now = time.monotonic()
@@ -134,11 +132,10 @@ class ProgressBar:
         text = " · ".join(parts)
         if len(text) > look.width() - 3:
             text = " · ".join(parts[:1] + parts[2:])
-        print(f"\r\x1b[K  {self._ink(text, 'dim')}", end="", file=sys.stderr, flush=True)
+        self._live_line.draw(f"  {self._ink(text, 'dim')}")
 
     def clear(self) -> None:
-        if self._live and self._drawn:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        self._live_line.clear()
 
 
 def counts(run: TrainingRun) -> dict[str, Any]:
@@ -157,7 +154,7 @@ def counts(run: TrainingRun) -> dict[str, Any]:
 
 
 def emit(record: dict[str, Any]) -> None:
-    """Prints a JSON line. If its reader has gone, training continues: the model is still wanted."""
+    """Print a JSON line. If its reader has gone, training continues: the model is still wanted."""
     import json
 
     try:

@@ -68,7 +68,7 @@ def prune(
 
     asked = options.drop_none(nonzeros=nonzeros, bytes=bytes, auc_loss=auc_loss)
     many = path or plot is not None  # the AUC at many sizes is wanted
-    _check_words(asked, many, on, output, plot)
+    _check_options(asked, many, on, output, plot)
     loaded = Model.load(model)
     options.check_paths(on or [])
     reads = [model, *outputs.files_of(on or [])]
@@ -76,40 +76,40 @@ def prune(
     if plot is not None:
         outputs.for_file(plot, reads, overwrite, "--plot")
         can_draw()
-    found = None
+    curve = None
     if on:
         stream = read(on, **{**reading_settings(loaded.source), **reading.settings()})
         options.warn_if_learned(loaded, on, "and the loss is not that on new rows")
-        cut, found = _measured(loaded, asked, stream, many)
+        pruned, curve = _measured(loaded, asked, stream, many)
         options.warn_of_refused(stream.refused, stream.refusals)
     else:
-        cut = _cut(loaded, asked)
-    if plot is not None and found is not None:
-        write_whole(plot, _drawn(found, plot.suffix[1:].lower(), cut.nonzeros if asked else None))
+        pruned = _pruned(loaded, asked)
+    if plot is not None and curve is not None:
+        write_whole(plot, _plotted(curve, plot.suffix[1:].lower(), pruned.nonzeros if asked else None))
     if output is not None:
-        cut.save(output, "scoring")
+        pruned.save(output, "scoring")
         if replaced:
             look.stderr().line(replaced)
     if json:
-        look.print_json(_record(cut, found, path))
+        look.print_json(_record(pruned, curve, path))
         return
-    _show(loaded, cut, bool(asked), found, model.stat().st_size)
-    if path and found is not None:
-        _show_path(found, cut.nonzeros if asked else None)
+    _show(loaded, pruned, bool(asked), curve, model.stat().st_size)
+    if path and curve is not None:
+        _show_path(curve, pruned.nonzeros if asked else None)
     for target in (output, plot):
         if target is not None:
             look.stdout().line(f"{look.stdout()(plain(target), 'bold')} written, {look.size(target.stat().st_size)}")
 
 
-def _check_words(
+def _check_options(
     asked: dict[str, Any], many: bool, on: list[str] | None, output: Path | None, plot: Path | None
 ) -> None:
     if len(asked) > 1:
         raise UsageError("Only one of --nonzeros, --bytes and --auc-loss may be given.")
     if not asked and (output is not None or not many):
         raise UsageError(
-            "One of --nonzeros, --bytes and --auc-loss is needed to say how much to prune; --path --on DATA shows the "
-            "AUC at many sizes."
+            "Missing option: pass one of --nonzeros, --bytes and --auc-loss to say how much to prune, or --path and "
+            "--on DATA to see the AUC at many sizes."
         )
     if not asked.get("auc_loss", 0.0) >= 0:
         raise UsageError(f"must be >= 0, got {asked['auc_loss']}.", "--auc-loss")
@@ -119,10 +119,10 @@ def _check_words(
     if plot is not None and output is not None and os.path.realpath(plot) == os.path.realpath(output):
         raise UsageError(f"{plain(plot)} is also the file of --output.", "--plot")
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
-        raise UsageError(f"{plain(plot)}: the plot must be a .png or an .svg.", "--plot")
+        raise UsageError(f"the file must end with .png or .svg, got {plain(plot)}.", "--plot")
 
 
-def _cut(model: Model, asked: dict[str, Any]) -> Model:
+def _pruned(model: Model, asked: dict[str, Any]) -> Model:
     """The model pruned as --nonzeros or --bytes says; all of it if neither is given."""
     try:
         return model.prune(**asked or {"nonzeros": model.nonzeros})
@@ -136,70 +136,71 @@ def _measured(model: Model, asked: dict[str, Any], stream: Stream, many: bool) -
     from rarestream.pruning import FIRST, spread
 
     if "auc_loss" in asked:
-        found = path(model, stream, auc_loss=asked["auc_loss"])
-        return model.prune(nonzeros=found.smallest(asked["auc_loss"])), found
-    cut = _cut(model, asked)
+        curve = path(model, stream, auc_loss=asked["auc_loss"])
+        return model.prune(nonzeros=curve.smallest(asked["auc_loss"])), curve
+    pruned = _pruned(model, asked)
     others = spread(FIRST, model.nonzeros) if many else []
-    return cut, path(model, stream, [*others, cut.nonzeros])
+    return pruned, path(model, stream, [*others, pruned.nonzeros])
 
 
-def _drawn(found: SizePath, format: str, chosen: int | None) -> bytes:
+def _plotted(curve: SizePath, format: str, chosen: int | None) -> bytes:
     from io import BytesIO
 
     from rarestream.evaluate import figure
 
     drawn = BytesIO()
-    figure(found, chosen).savefig(drawn, format=format, dpi=150)
+    figure(curve, chosen).savefig(drawn, format=format, dpi=150)
     return drawn.getvalue()
 
 
-def _record(cut: Model, found: SizePath | None, path: bool) -> dict[str, Any]:
+def _record(pruned: Model, curve: SizePath | None, path: bool) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "nonzeros": cut.nonzeros,
-        "bytes": len(cut.to_bytes("scoring")),
-        "auc": None if found is None else found[cut.nonzeros],
-        "auc_full": None if found is None else found.full,
+        "nonzeros": pruned.nonzeros,
+        "bytes": len(pruned.to_bytes("scoring")),
+        "auc": None if curve is None else curve[pruned.nonzeros],
+        "auc_full": None if curve is None else curve.full,
     }
-    if path and found is not None:
-        points = zip(found.sizes, found.aucs, strict=True)
+    if path and curve is not None:
+        points = zip(curve.sizes, curve.aucs, strict=True)
         record["path"] = [{"nonzeros": size, "auc": auc} for size, auc in points]
     return record
 
 
-def _show(model: Model, cut: Model, asked: bool, found: SizePath | None, had_bytes: int) -> None:
+def _show(model: Model, pruned: Model, asked: bool, curve: SizePath | None, had_bytes: int) -> None:
     ink = look.stdout()
-    had, has = model.nonzeros, cut.nonzeros
+    had, has = model.nonzeros, pruned.nonzeros
     whole = has == had
     kept = f"{look.count(has)} of {look.count(had)} kept ({look.share(has, had)})"
     if whole:
         kept = f"all {look.count(had)}" + (" kept: nothing was pruned" if asked else "")
-    size, before = len(cut.to_bytes("scoring")), len(model.to_bytes("scoring"))
+    size, before = len(pruned.to_bytes("scoring")), len(model.to_bytes("scoring"))
     ink.line(f"{'weights':<10}{ink(kept, 'bold')}")
     ink.line(
         f"{'file':<10}{look.size(size)} for scoring" + ("" if whole else f"; with all weights {look.size(before)}")
     )
     if model.kind == "resumable":
         ink.line(f"{'':<10}{look.size(had_bytes)} now, resumable")
-    if found is not None:
-        auc, full = found[has], found.full
-        told, rows = ink(f"{auc:.4f}", "bold", "cyan"), f"{look.count(found.rows)} rows"
-        line = f"{'AUC':<10}{told} on {rows}, {look.count(found.positives)} positive"
-        ink.line(line + ("" if whole else f"; with all weights {full:.4f}: {_lost(full - auc)}"))
-        if found.bound:
-            ink.line(f"{'':<10}streaming estimates: each within {found.bound:.1g} of the exact value")
+    if curve is not None:
+        auc, full = curve[has], curve.full
+        shown, rows = ink(f"{auc:.4f}", "bold", "cyan"), f"{look.count(curve.rows)} rows"
+        ink.line(f"{'AUC':<10}{shown} on {rows}, {look.count(curve.positives)} positive")
+        if not whole:
+            ink.line(f"{'':<10}{full:.4f} with all weights: {_lost(full - auc)}")
+        if curve.bound:
+            ink.line(f"{'':<10}streaming estimates: each within {curve.bound:.1g} of the exact value")
 
 
 def _lost(loss: float) -> str:
     return f"{loss:.4f} lost" if loss >= 0 else f"{-loss:.4f} gained"
 
 
-def _show_path(found: SizePath, chosen: int | None) -> None:
-    """Shows a table of some sizes and a curve through all; the axis of sizes is logarithmic."""
+def _show_path(curve: SizePath, chosen: int | None) -> None:
+    """Show a table of some sizes and a curve through all; the axis of sizes is logarithmic."""
     ink = look.stdout()
     ink.line()
-    shown = _some(found.sizes, chosen)
+    shown = _some(curve.sizes, chosen)
     cells = [
-        [look.count(size), look.share(size, found.sizes[-1]), f"{found[size]:.4f}", f"{found.full - found[size]:+.4f}"]
+        [look.count(size), look.share(size, curve.sizes[-1]), f"{curve[size]:.4f}", f"{curve.full - curve[size]:+.4f}"]
         for size in shown
     ]
     lines = look.table(cells, ["weights", "share", "AUC", "loss"])
@@ -207,11 +208,11 @@ def _show_path(found: SizePath, chosen: int | None) -> None:
     for line, size in zip(lines[1:], shown, strict=True):
         ink.line("  " + (ink(f"{line}  ◂ kept", "bold") if size == chosen else line))
     ink.line()
-    first = max(1, found.sizes[0])
-    points = [(math.log(size / first), found[size]) for size in found.sizes if size]
-    label = f" all weights {found.full:.4f} "
-    ends = (look.count(first), f"{look.count(found.sizes[-1])} weights")
-    for line in look.curve(points, found.full, label, look.width() - 4, ends):
+    first = max(1, curve.sizes[0])
+    points = [(math.log(size / first), curve[size]) for size in curve.sizes if size]
+    label = f" all weights {curve.full:.4f} "
+    ends = (look.count(first), f"{look.count(curve.sizes[-1])} weights")
+    for line in look.curve(points, curve.full, label, look.width() - 4, ends):
         ink.line("  " + line)
     ink.line()
 

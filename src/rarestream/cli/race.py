@@ -11,26 +11,17 @@ from rarestream.cli.parser import Option, UsageError
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
-    from rarestream.race import Entrant, Race, Racing
+    from rarestream.race import Entrant, RaceResult, Racing
 
 
 def _learners() -> Sequence[str]:
-    from rarestream.learners import learner_names
-
-    return [name for name in learner_names() if name != "auto"]
+    return [name for name in options.learners() if name != "auto"]
 
 
 Output = Annotated[Path, Option("--output", "-o", "-f", metavar="MODEL", help="The model file to write.")]
 LearnerName = Annotated[
     str | None,
-    Option(
-        "--learner",
-        "-l",
-        metavar="NAME",
-        help="Race settings of this learner, given by --set.",
-        choices=_learners,
-        default="the 24 settings of auto",
-    ),
+    options.learner_option("Race settings of this learner, given by --set.", _learners, "the 24 settings of auto"),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -49,7 +40,7 @@ Holdout = Annotated[
         max=0.5,
     ),
 ]
-KeepAll = Annotated[bool, Option("--keep-all", help="Do not stop settings early that are clearly worse.")]
+KeepAll = Annotated[bool, Option("--keep-all", help="Do not stop clearly worse settings early.")]
 Passes = Annotated[
     int,
     Option(
@@ -117,19 +108,19 @@ def race(
         if run.interrupted and not run.rows:
             failures.exit_with("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         try:
-            found = racing.finish()
+            result = racing.finish()
         except DataError as error:
             if not run.interrupted:
                 raise
             failures.exit_with(f"interrupted; nothing was saved. {error}", failures.INTERRUPTED)
-        found.model.save(target)
+        result.model.save(target)
     if replaced and not quiet:
         show.note(replaced)
     running.warn(run, show)
     if json:
-        _emit(found, run.refused, run.interrupted, show.seconds, target)
+        _emit(result, run.refused, run.interrupted, show.seconds, target)
     if not quiet:
-        _tell(found, racing, show.note, target)
+        _print_summary(result, racing, show.note, target)
     if run.interrupted:
         failures.exit_with(f"interrupted; the leading settings so far are in {plain(target)}.", failures.INTERRUPTED)
 
@@ -142,7 +133,7 @@ def _settings(name: str | None, texts: list[str] | None, with_rivals: bool) -> A
 
     if name is None:
         if texts:
-            raise UsageError("settings are those of a learner; name it with --learner.", "--set")
+            raise UsageError("needs the learner that the setting belongs to; name it with --learner.", "--set")
         return [*Auto.candidates(), *ftrl()] if with_rivals else "auto"
     values: dict[str, list[Any]] = {}
     for text in texts or []:
@@ -151,10 +142,10 @@ def _settings(name: str | None, texts: list[str] | None, with_rivals: bool) -> A
             key, parsed = options.parse_setting(name, f"{word}={value}" if equals else text)
             values.setdefault(key, []).append(parsed)
     try:
-        found = grid(name, **values)
+        result = grid(name, **values)
     except ValueError as error:
         raise UsageError(str(error), "--set") from None
-    return [*found, *ftrl()] if with_rivals else found
+    return [*result, *ftrl()] if with_rivals else result
 
 
 def _bytes(text: str | None) -> int | None:
@@ -167,7 +158,7 @@ def _bytes(text: str | None) -> int | None:
     except ValueError:
         size = 0
     if not 1 <= size < 1 << 60:
-        raise UsageError(f"{text!r} is not a size, such as 500M or 4G.", "--memory")
+        raise UsageError(f"must be a size, such as 500M or 4G, got {text!r}.", "--memory")
     return int(size)
 
 
@@ -177,65 +168,65 @@ def _plan(racing: Racing) -> list[str]:
         f"{len(racing.learners)} settings, {racing.bytes} bytes per feature: up to {look.short(racing.most_features)} "
         f"features fit in the {look.size(racing.memory)} allowed (--memory)"
     ]
-    alone = sorted({one.name for one in racing.without_lanes})
+    alone = sorted({learner.name for learner in racing.without_lanes})
     if alone:
         lines.append(f"{', '.join(alone)}: these settings cannot share a pass; each learns separately, which is slower")
     return lines
 
 
-def _tell(found: Race, racing: Racing, note: Any, target: Path) -> None:
+def _print_summary(result: RaceResult, racing: Racing, note: Any, target: Path) -> None:
     ink = look.stderr()
     heading = ("", "learner", "settings", "AUC", "behind", "+-", "retired after")
     rows = [
         (
-            "*" if one is found.winner else "",
-            one.learner.name,
-            look.settings(one.learner),
-            "-" if one.auc != one.auc else f"{one.auc:.4f}",
-            "" if one is found.winner or one.behind != one.behind else f"{one.behind:.4f}",
-            "" if one is found.winner or one.error != one.error else f"{one.error:.4f}",
-            "" if one.retired_after is None else f"{one.retired_after:,} rows",
+            "*" if entrant is result.winner else "",
+            entrant.learner.name,
+            look.settings(entrant.learner),
+            "-" if entrant.auc != entrant.auc else f"{entrant.auc:.4f}",
+            "" if entrant is result.winner or entrant.behind != entrant.behind else f"{entrant.behind:.4f}",
+            "" if entrant is result.winner or entrant.error != entrant.error else f"{entrant.error:.4f}",
+            "" if entrant.retired_after is None else f"{entrant.retired_after:,} rows",
         )
-        for one in found.entrants
+        for entrant in result.entrants
     ]
     for number, line in enumerate(look.table(rows, heading, left=(1, 2))):
         note(ink(line, "bold") if number < 2 else line)
-    what = "an even sample of " if found.thinned else ""
-    note(f"AUC of {what}{look.count(found.judged)} rows, each scored before it was learned; +- is a standard error.")
-    model = found.model
+    what = "an even sample of " if result.thinned else ""
+    note(f"AUC of {what}{look.count(result.judged)} rows, each scored before it was learned; +- is a standard error.")
+    model = result.model
     winner = look.described(model.learner)
-    if not found.enough:
+    if not result.enough:
         note(
             "warning: fewer than 30 rows of a class: too few to compare settings, so "
             + ("the default is kept." if racing.learners[0] == model.learner else "the leader may lead by chance.")
         )
-    elif found.close:
-        close = "1 other setting is" if len(found.close) == 1 else f"{len(found.close)} other settings are"
+    elif result.close:
+        close = "1 other setting is" if len(result.close) == 1 else f"{len(result.close)} other settings are"
         note(f"No clear winner: {close} within two standard errors of it. More rows would help to decide.")
     note(f"winner: {ink(winner, 'bold')}; progressive AUC {ink(str(model.progress.auc), 'bold', 'cyan')}")
     nonzeros = model.nonzeros
     note(
         f"{ink(plain(target), 'bold')}: {look.counted(nonzeros, 'weight')} of "
-        f"{look.counted(model.n_features, 'column')}, {look.size(target.stat().st_size)}"
+        f"{look.counted(model.n_features, 'column')}, {look.size(target.stat().st_size)}, resumable"
     )
     note(look.scoring_size(model, nonzeros))
 
 
-def _emit(found: Race, refused: int, interrupted: bool, seconds: float, target: Path) -> None:
+def _emit(result: RaceResult, refused: int, interrupted: bool, seconds: float, target: Path) -> None:
     from rarestream.cli.progress import emit, number
 
-    def record(one: Entrant) -> dict[str, Any]:
+    def record(entrant: Entrant) -> dict[str, Any]:
         return {
-            "learner": one.learner.name,
-            "settings": one.learner.settings,
-            "auc": number(one.auc),
-            "behind": number(one.behind),
-            "error": number(one.error),
-            "progressive_auc": number(one.progressive_auc),
-            "retired_after": one.retired_after,
+            "learner": entrant.learner.name,
+            "settings": entrant.learner.settings,
+            "auc": number(entrant.auc),
+            "behind": number(entrant.behind),
+            "error": number(entrant.error),
+            "progressive_auc": number(entrant.progressive_auc),
+            "retired_after": entrant.retired_after,
         }
 
-    model, auc = found.model, found.model.progress.auc
+    model, auc = result.model, result.model.progress.auc
     emit(
         {
             "event": "done",
@@ -246,12 +237,12 @@ def _emit(found: Race, refused: int, interrupted: bool, seconds: float, target: 
                 "auc_low": number(auc.low),
                 "auc_high": number(auc.high),
             },
-            "clear": found.enough and not found.close,
-            "enough": found.enough,
-            "settings": [record(one) for one in found.entrants],
+            "clear": result.enough and not result.close,
+            "enough": result.enough,
+            "settings": [record(entrant) for entrant in result.entrants],
             "rows": model.rows,
             "positives": model.positives,
-            "judged": found.judged,
+            "judged": result.judged,
             "nonzeros": model.nonzeros,
             "n_features": model.n_features,
             "refused": refused,

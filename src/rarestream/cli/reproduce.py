@@ -96,7 +96,7 @@ def command(name: str) -> Callable[..., None]:
         )
         names = ALL if name == "all" else [name]
         data = find_data(names, plan, data_dir)
-        _tell_missing(data)
+        _print_missing(data)
         outputs.for_folder(out, file_names(names, report=name == "all"))
         progress = _Progress()
         try:
@@ -105,7 +105,7 @@ def command(name: str) -> Callable[..., None]:
             _interrupted(out)
         progress.end()
         written = write(names, data, finished, out, report=name == "all")
-        _tell_warnings(written)
+        _print_warnings(written)
         if json:
             _print_rows(finished.asked)
         else:
@@ -143,7 +143,7 @@ def report(
     from rarestream.reproduce import experiments, output
 
     if story is not None and story.suffix != ".md":
-        raise UsageError(f"{plain(story)}: name a file that ends with .md.", "--story")
+        raise UsageError(f"the file must end with .md, got {plain(story)}.", "--story")
     rows = experiments.finished_trials(out)
     if not rows:
         failures.exit_with(
@@ -156,10 +156,10 @@ def report(
         outputs.for_file(story, [], overwrite, "--story")
     plan = experiments.Plan(_mode(as_published), quick=False, stream=experiments.stream_of(rows))
     data = experiments.find_data(experiments.ALL, plan, data_dir)
-    _tell_missing(data)
+    _print_missing(data)
     finished = experiments.finished_experiments(plan, data, rows)
     written = output.write(experiments.ALL, data, finished, out, report=True, story=story)
-    _tell_warnings(written)
+    _print_warnings(written)
     _print_tables(written)
 
 
@@ -169,7 +169,7 @@ def _mode(as_published: bool) -> str:
     return PUBLISHED if as_published else CORRECTED
 
 
-def _tell_missing(data: FoundData) -> None:
+def _print_missing(data: FoundData) -> None:
     """Say which data sets are missing, and where they are looked for."""
     from rarestream.reproduce.datasets import places
 
@@ -192,17 +192,14 @@ def _interrupted(out: Path) -> NoReturn:
     )
 
 
-def _tell_warnings(written: Written) -> None:
-    ink = look.stderr()
+def _print_warnings(written: Written) -> None:
     for warning in written.warnings:
-        ink.line(f"{ink('warning:', 'yellow', 'bold')} {warning}")
+        look.warn(warning)
 
 
 def _print_rows(rows: Sequence[TrialRow]) -> None:
-    import json
-
     for row in rows:
-        print(json.dumps(row, allow_nan=False))
+        look.print_json(row)
 
 
 def _print_tables(written: Written) -> None:
@@ -221,34 +218,31 @@ class _Progress:
 
     def __init__(self) -> None:
         self._ink = look.stderr()
-        self._live = False
+        self._live_line = look.LiveLine(self._ink.terminal)
 
     def __call__(self, now: Progress) -> None:
         left = "" if not now.left else f", about {look.duration(now.left)} left"
         if now.row is None:
             if now.left is None and now.done < now.total:
-                self._say("reading the data, and timing each method on a few rows ...")
+                self._print("reading the data, and timing each method on a few rows ...")
             elif now.done < now.total:
-                self._say(f"{look.count(now.done)} of {look.count(now.total)} trials done{left}")
+                self._print(f"{look.count(now.done)} of {look.count(now.total)} trials done{left}")
             return
         row = now.row
         ratio = "" if row["ratio"] is None else f" {row['ratio']:g}"
-        came = row["error"] or f"AUC {row['points'][row['chosen']]['test_auc']:.4f}"
-        self._say(
+        result = row["error"] or f"AUC {row['points'][row['chosen']]['test_auc']:.4f}"
+        self._print(
             f"{look.count(now.done)} of {look.count(now.total)}: {row['dataset']}{ratio} {row['method']} "
-            f"trial {row['trial']}: {came}{left}"
+            f"trial {row['trial']}: {result}{left}"
         )
 
-    def _say(self, text: str) -> None:
-        if self._ink.terminal:
-            print(f"\r\x1b[K{plain(text)[: look.width()]}", end="", file=self._ink.file, flush=True)
-            self._live = True
-        else:
+    def _print(self, text: str) -> None:
+        self._live_line.draw(plain(text)[: look.width()])
+        if not self._live_line.shown:
             self._ink.line(text)
 
     def end(self) -> None:
-        if self._live:
-            self._ink.line()
+        self._live_line.clear()
 
 
 def _sets() -> list[str]:
@@ -263,5 +257,5 @@ def _listed(option: str, text: str | None, known: Any) -> list[str] | None:
         return None
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
-        require_choice(option, word, known, {"--datasets": "data set", "--methods": "method"}[option])
+        require_choice(option, word, known, {"--datasets": "a data set", "--methods": "a method"}[option])
     return words

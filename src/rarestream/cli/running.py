@@ -24,7 +24,7 @@ Pace = Annotated[
         "--progress",
         "-P",
         metavar="N",
-        help="Print a table line every N rows, or at each factor of N if it has a decimal point.",
+        help="Print a line every N rows; with a decimal point, each time the number of rows has grown by the factor N.",
         default="2.0 in a terminal",
     ),
 ]
@@ -53,7 +53,7 @@ def marks(pace: str | None) -> Iterator[int]:
     except ValueError:
         pass
     raise UsageError(
-        f"{pace!r} is neither a number of rows, such as 10000, nor a factor above 1, such as 2.0.", "--progress"
+        f"must be a number of rows, such as 10000, or a factor above 1, such as 2.0, got {pace!r}.", "--progress"
     )
 
 
@@ -67,7 +67,7 @@ def progress_bar(run: TrainingRun, pace: str | None, json: bool, quiet: bool) ->
 
 
 def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_every: int | None) -> None:
-    """Learns all rows of the run, and saves every `save_every` of them."""
+    """Learn all rows of the run, and save every `save_every` of them."""
     from rarestream.errors import DataError, SortedRowsWarning
 
     saved = 0
@@ -84,7 +84,7 @@ def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_ev
     except DataError as error:
         show.clear()
         kept = f"The model file has the first {look.counted(saved, 'row')}" if saved else "Nothing was saved"
-        skip = " To skip invalid rows: --max-bad-rows N." if run.stream.refused == 1 else ""
+        skip = " To skip invalid rows, pass --max-bad-rows N." if run.stream.refused == 1 else ""
         raise DataError(f"{error}\n{kept}.{skip}") from error
     except BaseException:
         show.clear()
@@ -92,7 +92,7 @@ def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_ev
 
 
 def warn(run: TrainingRun, show: ProgressBar) -> None:
-    """Warns of rows that were skipped, of a last line that was left out, and of a single class."""
+    """Warn of rows that were skipped, of a last line that was left out, and of a single class."""
     if run.refused:
         show.warn(look.refused(run.refused, run.refusals))
     if run.stream.unfinished is not None:
@@ -102,10 +102,10 @@ def warn(run: TrainingRun, show: ProgressBar) -> None:
         )
     model = run.model
     if run.rows and model.positives in (0, model.rows):
-        one = "positive" if model.positives else "negative"
+        sign = "positive" if model.positives else "negative"
+        rows = "the only row is" if model.rows == 1 else f"all {look.count(model.rows)} rows are"
         show.warn(
-            f"all {look.count(model.rows)} rows are {one}, so there is nothing to rank yet. "
-            "Check which label counts as positive (--positive VALUE)."
+            f"{rows} {sign}, so there is nothing to rank yet. Check which label counts as positive (--positive VALUE)."
         )
 
 

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 DEFAULT_LEARNER, DEFAULT_WITH_BUDGET = "auto", "dual-logistic"
 
 
-def _learners() -> Sequence[str]:
-    from rarestream.learners import learner_names
-
-    return list(learner_names())
-
-
 def _dtypes() -> Sequence[str]:
     from rarestream.model import DTYPES
 
@@ -48,15 +42,7 @@ Output = Annotated[
     Option("--output", "-o", "-f", metavar="MODEL", help="The model file to write.", default="that of --resume"),
 ]
 LearnerName = Annotated[
-    str | None,
-    Option(
-        "--learner",
-        "-l",
-        metavar="NAME",
-        help="The learning algorithm.",
-        choices=_learners,
-        default=DEFAULT_LEARNER,
-    ),
+    str | None, options.learner_option("The learning algorithm.", options.learners, DEFAULT_LEARNER)
 ]
 Settings = Annotated[
     list[str] | None,
@@ -95,7 +81,7 @@ Settle = Annotated[
     bool, Option("--settle", help="End the race of auto: keep only the leading settings, in a smaller file.")
 ]
 SaveEvery = Annotated[
-    int | None, Option("--save-every", metavar="ROWS", help="Also save each time so many rows were learned.", min=1)
+    int | None, Option("--save-every", metavar="ROWS", help="Also save the model every ROWS rows.", min=1)
 ]
 
 
@@ -185,7 +171,7 @@ def train(
 
 
 def _to_continue(data: list[str], target: Path) -> str:
-    return "To continue: " + look.quoted(["rarestream", "train", *data, "--resume", target])
+    return "To continue:\n  " + look.quoted(["rarestream", "train", *data, "--resume", target])
 
 
 def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
@@ -203,7 +189,7 @@ def _resumed(path: Path, name: str | None, settings: list[str], scale: str | Non
     model = Model.load(path)
     if model.kind == "scoring":
         failures.exit_with(
-            f"{plain(path)}: was made for scoring only, by --scoring-only or prune, and cannot be resumed.",
+            f"{plain(path)}: cannot be resumed: it was written for scoring only, by --scoring-only or prune.",
             failures.FAILED,
         )
     given: dict[str, tuple[Any, Any]] = {}  # by option: the value given, the model's
@@ -213,14 +199,15 @@ def _resumed(path: Path, name: str | None, settings: list[str], scale: str | Non
     for text in settings:
         word, _ = options.parse_setting(model.learner.name, text)
         mine = _learner(model.learner.name, [text]).settings[word]
-        given[f"--set {word}"] = (mine, model.learner.settings[word])
+        option = "--budget" if word == "budget" else f"--set {word}"
+        given[option] = (mine, model.learner.settings[word])
     given["--scale"] = (scale or model.scale, model.scale)
     given["--dtype"] = (dtype or model.dtype, model.dtype)
     for option, (value, kept) in given.items():
         if value != kept:
             raise UsageError(
-                f"{plain(path)} has {kept}, not {value}. The settings are part of the model: drop {option}, or train "
-                "a new model.",
+                f"{plain(path)} was trained with {kept}, not {value}, and cannot be changed. Drop {option}, or train a "
+                "new model.",
                 option,
             )
     return model
@@ -246,9 +233,9 @@ def _read_settings(place: Place, model: Model, reading: Reading) -> dict[str, An
             kept = place.settings.get(word)
             if value != kept:
                 option = "--" + word.replace("_", "-")
+                before = f"without {option}" if kept is None else f"with {word}={kept}"
                 raise UsageError(
-                    f"the model learned these data with {word}={kept}, not {value}, and continues the same way. "
-                    f"Drop {option}.",
+                    f"the model learned these data {before} and must continue so, got {value}. Drop {option}.",
                     option,
                 )
     return found | aside | {"finished": finished}
@@ -263,7 +250,7 @@ def _unknown_data(model: Model, given: dict[str, Any]) -> dict[str, Any]:
     positive = learned.get("positive", None if classes is None else classes[1])
     if positive is not None and given.get("positive", positive) != positive:
         raise UsageError(
-            f"the model has learned {positive:g} as the positive label, not {given['positive']:g}. Drop --positive, "
+            f"the model has learned {positive:g} as the positive label, got {given['positive']:g}. Drop --positive, "
             f"and change the labels of these data so that {positive:g} is positive, or train a new model.",
             "--positive",
         )
@@ -278,7 +265,7 @@ def _finished(place: Place, given: bool) -> bool:
     if given and not kept:
         raise UsageError(
             "these data were learned in shuffled order, without their last line, which had no line end. "
-            "Put that line in a file of its own and train on that.",
+            "Save that line to a separate file and train on that.",
             "--finished",
         )
     return kept
@@ -298,7 +285,7 @@ def _summary(run: TrainingRun, model: Model, show: ProgressBar, target: Path, sc
             show.note("Nothing new to learn.")
         elif run.place.complete:
             more = run.place.number + 1
-            show.note(f"Nothing new to learn. For another pass over the same rows: --passes {more}.")
+            show.note(f"Nothing new to learn. For another pass over the same rows, pass --passes {more}.")
         return
     ink = look.stderr()
     auc = model.progress.auc
@@ -316,8 +303,8 @@ def _summary(run: TrainingRun, model: Model, show: ProgressBar, target: Path, sc
     if model.leader is not model.learner:
         rows = model.learner.settings["rows"]
         show.note(
-            f"auto: {ink(look.described(model.leader), 'bold')} leads. The file keeps all "
-            f"settings, which race until row {look.count(rows)}; --settle keeps only this one"
+            f"auto: {ink(look.described(model.leader), 'bold')} leads. The file has all settings, which race until "
+            f"row {look.count(rows)}; to keep only the leading one, pass --settle."
         )
     elif model.chosen_by is not None and model.chosen_by.name == "auto":
         show.note(
@@ -327,6 +314,7 @@ def _summary(run: TrainingRun, model: Model, show: ProgressBar, target: Path, sc
     show.note(
         f"{ink(plain(target), 'bold')}: {model.leader.name}, {look.counted(nonzeros, 'weight')} of "
         f"{look.counted(model.n_features, 'column')}, {look.size(target.stat().st_size)}"
+        f"{'' if scoring_only else ', resumable'}"
     )
     if not scoring_only:
-        show.note(look.scoring_size(model, nonzeros, "--scoring-only, or rarestream prune"))
+        show.note(look.scoring_size(model, nonzeros, "--scoring-only or rarestream prune"))

@@ -37,10 +37,18 @@ CURVE = 60  # points of a curve, about
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows of a comparison, and what was left out."""
+    """The result of a comparison.
 
-    rows: list[TrialRow]  # one for each method in each trial
-    left_out: dict[str, str]  # methods that were not run, and why
+    Attributes
+    ----------
+    rows : list of TrialRow
+        One for each method in each trial.
+    left_out : dict of str to str
+        Methods that were not run, and why.
+    """
+
+    rows: list[TrialRow]
+    left_out: dict[str, str]
 
 
 def compare(
@@ -62,35 +70,35 @@ def compare(
 
     Parameters
     ----------
-    rows
-        A Block, or several, such as a stream of them; they are held in memory.
-    name
-        Of the data, in the results.
-    methods
-        By name; None: all that are quick enough at this size.
-    batch
-        Also compare logistic regression by scikit-learn's liblinear, which makes many passes.
-    trials
-        How many permutations of the rows.
-    settings
-        How many settings each method is tuned over, from 1 to 64.
-    scale
-        Of the rows, as for a Model.
-    in_order
-        The rows are in order of time, and keep it: one trial.
-    seed
-        Of the permutations.
-    folder
-        Where results are kept, to resume from; None: they are not kept.
-    processes
-        None: one per core, or this one alone if there is little to do.
-    report
-        Called before the first trial of a method and after each.
+    rows : Block or iterable of Block
+        Labelled rows, such as a stream; they are held in memory.
+    name : str, default "rows"
+        Name of the data in the results.
+    methods : sequence of str, optional
+        Names of methods, the keys of `METHODS`. By default all that are quick enough at this size.
+    batch : bool, default False
+        Whether to compare also logistic regression by scikit-learn's liblinear, which makes many passes.
+    trials : int, >= 1, default 5
+        Number of trials, each with another permutation of the rows.
+    settings : int, between 1 and 64, default 8
+        Number of settings that each method is tuned over.
+    scale : {"unit", "max", "none"}, default "unit"
+        How rows are scaled, as for a Model.
+    in_order : bool, default False
+        Whether the rows are in order of time and stay in it: one trial, tested on the latest rows.
+    seed : int, default 17
+        Seed of the permutations.
+    folder : str or path, optional
+        Folder of the results file, to resume from. By default results are not stored.
+    processes : int, >= 1, optional
+        Number of processes. By default one per core, or this one alone if there is little to do.
+    report : callable, optional
+        Called with a Progress before the first trial of a method and after each.
 
     Returns
     -------
     Comparison
-        A row for each method in each trial.
+        A row for each method in each trial; `standings` ranks the methods.
 
     Raises
     ------
@@ -111,8 +119,8 @@ def compare(
     trials = 1 if in_order else trials
     order = None if in_order else seed
     check(block, range(trials), order)
-    taken, left_out = select(methods, batch, Size.of(trial_blocks(block, 0, order).train))
-    what = {
+    selected, left_out = select(methods, batch, Size.of(trial_blocks(block, 0, order).train))
+    common = {
         "kind": TRIAL,
         "dataset": name,
         "source": fingerprint(block),
@@ -123,21 +131,22 @@ def compare(
         "version": __version__,  # another may be tuned over other settings
     }
     units: list[Unit] = [
-        {**what, "method": method.word, "grid": f"{settings} settings" if method.tuned else NONE, "trial": trial}
+        {**common, "method": method.word, "grid": f"{settings} settings" if method.tuned else NONE, "trial": trial}
         for trial in range(trials)
-        for method in taken
+        for method in selected
     ]
     with ExitStack() as stack:
-        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="rarestream-"))
-        store = stack.enter_context(Store(Path(folder or place) / RESULTS))
-        save_block(block, place)
+        # Windows removes no file that is still mapped into memory.
+        shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="rarestream-", ignore_cleanup_errors=True))
+        store = stack.enter_context(Store(Path(folder or shared) / RESULTS))
+        save_block(block, shared)
         to_do = {unit["method"] for unit, row in zip(units, store.find(units), strict=True) if row is None}
-        costs = {one.word: _cost(one, block, settings, scale) for one in taken if one.word in to_do}
+        costs = {method.word: _cost(method, block, settings, scale) for method in selected if method.word in to_do}
         if processes is None and sum(costs.values()) * trials < SHORT:
             processes = 1
         results = run(
             units,
-            Work(place, settings, scale, order),
+            Work(shared, settings, scale, order),
             store,
             processes=processes,
             cost=lambda unit: costs[unit["method"]],
@@ -154,10 +163,10 @@ def select(names: Sequence[str] | None, batch: bool, size: Size) -> tuple[list[M
     usual = [name for name in METHODS if name != BATCH]
     wanted = [METHODS[name] for name in dict.fromkeys([*(names or usual), *([BATCH] if batch else [])])]
     refusals = {method.name: method.refusal(size, named=bool(names)) for method in wanted}
-    taken = [method for method in wanted if refusals[method.name] is None]
-    if not taken:
+    selected = [method for method in wanted if refusals[method.name] is None]
+    if not selected:
         raise DataError(f"compare: nothing is left to run: {'; '.join(f'{k}: {v}' for k, v in refusals.items())}.")
-    return taken, {name: why for name, why in refusals.items() if why is not None}
+    return selected, {name: why for name, why in refusals.items() if why is not None}
 
 
 def _cost(method: Method, block: Block, settings: int, scale: str) -> float:
@@ -172,7 +181,7 @@ def _cost(method: Method, block: Block, settings: int, scale: str) -> float:
         scorer.score(few)
         scored = time.perf_counter()
     except FAILURES:
-        return 0.0  # its trials will say why
+        return 0.0  # its trials will give the reason
     tried = settings if method.tuned else 0
     passes = (tried + 2) * (learned - start) * 2 / 3  # all settings, and the chosen one twice
     tests = (tried / 3 + CURVE / 6) * (scored - learned)

@@ -23,12 +23,12 @@ def write(folder: Path, found: Comparison, command: str) -> str | None:
 
     Parameters
     ----------
-    folder
-        Where to write.
-    found
-        From `compare`.
-    command
-        What made the comparison.
+    folder : Path
+        An existing folder.
+    found : Comparison
+        What `compare` returned.
+    command : str
+        The command that made the comparison, shown as how to rerun it.
 
     Returns
     -------
@@ -48,14 +48,12 @@ def write(folder: Path, found: Comparison, command: str) -> str | None:
 
 
 def page(found: Comparison, command: str) -> str:
-    """Make the page of a comparison: its table, which sorts, and curves, which zoom, in one file without network.
+    """Return the page of a comparison: a table that sorts and plots that zoom, in one file that needs no network.
 
     Parameters
     ----------
-    found
-        From `compare`.
-    command
-        What made the comparison.
+    found, command
+        As for `write`.
 
     Returns
     -------

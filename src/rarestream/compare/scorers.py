@@ -1,4 +1,4 @@
-"""Scorers: what learns rows, one block at a time, and scores others: our models, races, and scikit-learn."""
+"""Scorers: one interface for our models, races, and methods of scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CLASSES = np.array([-1, 1], np.int8)
 
 
 class Scorer(Protocol):
-    """What is compared, while it learns."""
+    """Something that learns rows, a block at a time, and scores rows."""
 
     whole: bool  # whether it learns all rows in a single call
 
     def learn(self, block: Block) -> object: ...
     def finish(self) -> None:
-        """Do what is to be done after the last row."""
+        """End learning, after the last row."""
         ...
 
     def score(self, block: Block) -> NDArray[np.float64]: ...
@@ -32,7 +32,7 @@ class Scorer(Protocol):
     def nonzeros(self) -> int: ...
     @property
     def state_bytes(self) -> int:
-        """What it keeps in memory between rows."""
+        """Memory of its state."""
         ...
 
     @property
@@ -71,7 +71,7 @@ class ModelScorer:
 
 
 class RaceScorer:
-    """A race over all rows; the leading settings score."""
+    """A race over all rows; the leading setting scores."""
 
     whole = False
 
@@ -120,8 +120,8 @@ class SgdScorer:
         pass
 
     def score(self, block: Block) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._estimator.decision_function(block.to_csr(self._n_features))
-        return found
+        scores: NDArray[np.float64] = self._estimator.decision_function(block.to_csr(self._n_features))
+        return scores
 
     @property
     def nonzeros(self) -> int:

@@ -31,20 +31,42 @@ TIE = 2.0  # standard errors
 
 @dataclass(frozen=True)
 class Standing:
-    """How a method did. Numbers are means over the trials; nan: unknown."""
+    """The result of a method. Numbers are means over the trials; nan: unknown.
+
+    Attributes
+    ----------
+    method, label : str
+        Name of the method, and its name in print.
+    auc, error : float
+        Test AUC and its standard error.
+    behind, behind_error : float
+        Test AUC of the best method minus this one, 0 for the best itself, and its standard error.
+    nonzeros : float
+        Number of weights that are not zero.
+    microseconds : float
+        Time to learn a row.
+    state_bytes : float
+        Memory of the state.
+    trials : int
+        Number of trials that succeeded.
+    note : str
+        How the method differs from the others.
+    why : str
+        Why there is no number, or not for every trial.
+    """
 
     method: str
     label: str
     auc: float
     error: float
-    behind: float  # the best; 0 for the best itself
+    behind: float
     behind_error: float
     nonzeros: float
-    microseconds: float  # to learn a row
+    microseconds: float
     state_bytes: float
-    trials: int  # that succeeded
-    note: str  # how it differs from the others
-    why: str  # why there is no number, or not of every trial
+    trials: int
+    note: str
+    why: str
 
     @property
     def close(self) -> bool:
@@ -62,9 +84,9 @@ def standings(rows: Sequence[TrialRow], left_out: Mapping[str, str] | None = Non
 
     Parameters
     ----------
-    rows
-        Of one data set.
-    left_out
+    rows : sequence of TrialRow
+        The rows of a Comparison.
+    left_out : mapping of str to str, optional
         Methods that were not run, and why.
 
     Returns
@@ -75,53 +97,57 @@ def standings(rows: Sequence[TrialRow], left_out: Mapping[str, str] | None = Non
     by_method: dict[str, list[TrialRow]] = {}
     for row in rows:
         by_method.setdefault(row["method"], []).append(row)
-    found = [Result.of(own) for own in by_method.values()]
-    most = max((len(one.trials) for one in found), default=0)
-    complete = [one for one in found if one.trials and len(one.trials) == most]  # the best has every trial
+    each = [Result.of(own) for own in by_method.values()]
+    most = max((len(result.trials) for result in each), default=0)
+    complete = [result for result in each if result.trials and len(result.trials) == most]  # the best has every trial
     best = max(complete, key=_auc, default=None)
-    table = [_standing(one, best) for one in found]
-    table.sort(key=lambda one: (math.isnan(one.auc), -one.auc if not math.isnan(one.auc) else 0.0))
+    table = [_standing(result, best) for result in each]
+    table.sort(key=lambda standing: math.inf if math.isnan(standing.auc) else -standing.auc)
     return table + [_left_out(name, why) for name, why in (left_out or {}).items()]
 
 
-def _standing(one: Result, best: Result | None) -> Standing:
-    method = next((method for method in METHODS.values() if method.word == one.method), None)
+def _standing(result: Result, best: Result | None) -> Standing:
+    method = next((method for method in METHODS.values() if method.word == result.method), None)
     behind, behind_error = math.nan, math.nan
-    if best is one:
+    if best is result:
         behind, behind_error = 0.0, 0.0
-    elif best is not None and one.trials:
-        behind, behind_error = _mean(auc_differences(best, one)), _error(one, best)
-    name = method.name if method else one.method
-    failed = f"failed in {len(one.failures)} of {len(one.failures) + len(one.trials)} trials: " if one.failures else ""
+    elif best is not None and result.trials:
+        behind, behind_error = _mean(auc_differences(best, result)), _error(result, best)
+    name = method.name if method else result.method
+    failed = (
+        f"failed in {len(result.failures)} of {len(result.failures) + len(result.trials)} trials: "
+        if result.failures
+        else ""
+    )
     return Standing(
         name,
-        one.label or name,
-        _auc(one),
-        _error(one),
+        result.label or name,
+        _auc(result),
+        _error(result),
         behind,
         behind_error,
-        _mean([chosen_point(row)["nonzeros"] or 0 for row in one.trials]),
-        _mean([1e6 * results.seconds(row) / row["n_train"] for row in one.trials]),
-        _mean([row["state_bytes"] for row in one.trials]),
-        len(one.trials),
+        _mean([chosen_point(row)["nonzeros"] or 0 for row in result.trials]),
+        _mean([1e6 * results.seconds(row) / row["n_train"] for row in result.trials]),
+        _mean([row["state_bytes"] for row in result.trials]),
+        len(result.trials),
         method.note if method else "",
-        failed + one.failures[0] if failed else "",
+        failed + result.failures[0] if failed else "",
     )
 
 
-def _auc(one: Result) -> float:
-    return _mean([results.auc(row) for row in one.trials])
+def _auc(result: Result) -> float:
+    return _mean([results.auc(row) for row in result.trials])
 
 
-def _error(one: Result, best: Result | None = None) -> float:
+def _error(result: Result, best: Result | None = None) -> float:
     """Return the standard error of the mean AUC; given the best, of the mean difference from it."""
-    found = results.mean([results.auc(row) for row in one.trials] if best is None else auc_differences(best, one))
-    if found is None:
+    mean = results.mean([results.auc(row) for row in result.trials] if best is None else auc_differences(best, result))
+    if mean is None:
         return math.nan
-    if found.error is not None:
-        return found.error
-    # A single trial: the AUCs without each group of its test rows tell.
-    own = {row["trial"]: row.get("without") for row in one.trials}
+    if mean.error is not None:
+        return mean.error
+    # A single trial: the jackknife over groups of its test rows.
+    own = {row["trial"]: row.get("without") for row in result.trials}
     others = own if best is None else {row["trial"]: row.get("without") for row in best.trials}
     trial = next(trial for trial in own if trial in others)
     mine, theirs = own[trial], others[trial]
@@ -153,33 +179,33 @@ def cells(table: Sequence[Standing]) -> list[tuple[str, ...]]:
     """Return the methods that have an AUC as text, in the order of COLUMNS."""
     return [
         (
-            one.method,
-            f"{one.auc:.4f}",
-            _text(one.error),
-            "" if at == 0 else f"{one.behind:.4f}",
-            "" if at == 0 else _text(one.behind_error),
-            "yes" if at and one.close else "",
-            f"{one.nonzeros:,.0f}",
-            f"{one.microseconds:.2f}",
-            _bytes(one.state_bytes),
-            one.note,
+            standing.method,
+            f"{standing.auc:.4f}",
+            _text(standing.error),
+            "" if place == 0 else f"{standing.behind:.4f}",
+            "" if place == 0 else _text(standing.behind_error),
+            "yes" if place and standing.close else "",
+            f"{standing.nonzeros:,.0f}",
+            f"{standing.microseconds:.2f}",
+            _bytes(standing.state_bytes),
+            standing.note,
         )
-        for at, one in enumerate(one for one in table if one.trials)
+        for place, standing in enumerate(standing for standing in table if standing.trials)
     ]
 
 
 def remarks(table: Sequence[Standing]) -> list[str]:
     """Return a line for each method that failed or was left out."""
-    return [f"{one.method}: {one.why}" for one in table if one.why]
+    return [f"{standing.method}: {standing.why}" for standing in table if standing.why]
 
 
 def markdown(table: Sequence[Standing]) -> str:
-    """Print standings as a Markdown table.
+    """Return standings as a Markdown table.
 
     Parameters
     ----------
-    table
-        From `standings`.
+    table : sequence of Standing
+        What `standings` returned.
 
     Returns
     -------
@@ -187,30 +213,30 @@ def markdown(table: Sequence[Standing]) -> str:
         The table, and a list of the methods that failed or were left out.
     """
     heading = tuple({"+-": "±", "us per row": "µs per row"}.get(word, word) for word in COLUMNS)
-    lines = [heading, tuple("---" if at in (0, len(heading) - 1) else "---:" for at in range(len(heading)))]
+    lines = [heading, tuple("---" if column in (0, len(heading) - 1) else "---:" for column in range(len(heading)))]
     rows = [f"{piped(line)}\n" for line in [*lines, *cells(table)]]
     return "".join([*rows, "\n", *(f"- {remark}\n" for remark in remarks(table))])
 
 
 def csv(table: Sequence[Standing]) -> str:
-    """Print standings as CSV, every number in full.
+    """Return standings as CSV.
 
     Parameters
     ----------
     table
-        From `standings`.
+        As for `markdown`.
 
     Returns
     -------
     str
-        One line per method, and a heading.
+        A heading, and one line per method; numbers have all digits.
     """
     words = list(Standing.__dataclass_fields__)
     text = io.StringIO()
     out = writer(text, lineterminator="\n")
     out.writerow([*words, "close"])
-    for one in table:
-        values: list[Any] = [*(getattr(one, word) for word in words), one.close]
+    for standing in table:
+        values: list[Any] = [*(getattr(standing, word) for word in words), standing.close]
         out.writerow(["" if _unknown(value) else value for value in values])
     return text.getvalue()
 

@@ -1,4 +1,4 @@
-"""One trial of a method in a comparison: it is tuned, learns alone, and is tested.
+"""One trial of a method in a comparison: tune it, let the chosen setting learn alone, test it.
 
 Every setting learns the training rows once, in their order; the one with the largest AUC on the validation rows is
 chosen, the first of equals. FTRL and dual averaging learn all their settings in lanes, in one pass. The chosen setting
@@ -35,24 +35,23 @@ from rarestream.study.tuning import (
     Params,
     block_auc,
     clock,
-    failed_point,
     learning_curve,
     pieces,
     point,
+    points_of_pass,
     run_best,
-    tried_point,
     try_setting,
 )
 
 BLOCK = 8192  # rows learned at once
 SIZES = 20  # of the curve of AUC against size: the same in all trials, and the full one
 GROUPS = 20  # of test rows, for the error of a single trial
-FAILURES = (ValueError, MemoryError)  # steps too long for these rows, in our words or others'; a state too large
+FAILURES = (ValueError, MemoryError)  # steps too long for these rows, here or in scikit-learn; a state too large
 
 
 @dataclass(frozen=True)
 class Work:
-    """Runs a unit, in whichever process; the rows are in a folder, so that processes share them."""
+    """Runs a unit, in any process; the rows are in a folder, so that processes share them."""
 
     folder: str
     settings: int
@@ -71,7 +70,7 @@ def _trial_blocks(folder: str, trial: int, seed: int | None) -> TrialBlocks:
 
 
 def run_trial(method: Method, rows: TrialBlocks, count: int, scale: str) -> TrialRow:
-    """Tune a method over so many settings, test the chosen one, and return the fields of the row that tell of it."""
+    """Tune a method over `count` settings, test the chosen one, and return the fields of the trial's row."""
     if method.outside is not None:
         rows = scaled(rows, scale)
     if method.balanced:
@@ -99,14 +98,14 @@ class Trial:
 
     @property
     def size(self) -> Size:
-        """Of the training rows."""
+        """The size of the training rows."""
         return Size.of(self.rows.train)
 
     def try_settings(self, settings: Sequence[Params]) -> list[Point]:
         """Return the point of each setting. A single one is not tried: there is nothing to choose."""
         if len(settings) == 1:
             return [point(settings[0])]
-        learners = [learner for params in settings if (learner := self.method.made(params)) is not None]
+        learners = [learner for params in settings if (learner := self.method.make_learner(params)) is not None]
         if len(learners) == len(settings) and all(learner.lane() is not None for learner in learners):
             return self._try_in_lanes(settings, learners)
         return [try_setting(params, partial(self._fit, params), self._judged, FAILURES) for params in settings]
@@ -115,12 +114,11 @@ class Trial:
         """Try settings side by side in one pass over the training rows."""
         train = self.rows.train
         fits, seconds = fit_many(learners, lambda _: pieces(train, BLOCK), scale=self.scale, n_features=train.width)
-        return [
-            failed_point(params, fits.errors[number])
-            if number in fits.errors
-            else tried_point(params, self._judged(fits.model(number, train.width)), seconds / len(settings))
-            for number, params in enumerate(settings)
-        ]
+
+        def judge(number: int) -> Judged:
+            return self._judged(fits.model(number, train.width))
+
+        return points_of_pass(settings, judge, seconds, FAILURES)
 
     def _fit(self, params: Params) -> Scorer:
         scorer = self._scorer(params)
@@ -131,7 +129,7 @@ class Trial:
         return self.method.scorer(params, self.scale, self.size)
 
     def _learn(self, scorer: Scorer) -> float:
-        """Have it learn the training rows, and return the seconds that took."""
+        """Learn the training rows, and return the seconds that took."""
         start = clock()
         for block in [self.rows.train] if scorer.whole else pieces(self.rows.train, BLOCK):
             scorer.learn(block)
@@ -142,7 +140,7 @@ class Trial:
         return Judged(block_auc(valid, scorer.score(valid)), block_auc(test, scorer.score(test)), scorer.nonzeros)
 
     def run_alone(self, params: Params, point: Point) -> TrialRow:
-        """Return what the chosen setting did; its point gets these numbers, but for a validation AUC that it has."""
+        """Return the fields of the row about the chosen setting; its point gets the numbers of this run."""
         _reset_peak()
         scorer = self._scorer(params)
         seconds = self._learn(scorer)
@@ -150,23 +148,23 @@ class Trial:
         scorer.finish()
         _, valid, test = self.rows
         scores, model = scorer.score(test), scorer.model
-        found = block_auc(test, scores)
-        point["test_auc"], point["nonzeros"], point["seconds"] = found, scorer.nonzeros, seconds
+        test_auc = block_auc(test, scores)
+        point["test_auc"], point["nonzeros"], point["seconds"] = test_auc, scorer.nonzeros, seconds
         if model is not None and not self.method.tuned:
             point["params"] = {"learner": model.leader.name, **model.leader.settings}
         if point["valid_auc"] is None:
             point["valid_auc"] = block_auc(valid, scorer.score(valid))
-        cut = None if model is None else path(model, test, spread(FIRST, self.size.features, SIZES))
+        sizes = None if model is None else path(model, test, spread(FIRST, self.size.features, SIZES))
         return {
-            "curve": self._curve(self._scorer(params), seconds, found),
-            "sizes": None if cut is None else {"nonzeros": list(cut.sizes), "test_auc": list(cut.aucs)},
+            "curve": self._curve(self._scorer(params), seconds, test_auc),
+            "sizes": None if sizes is None else {"nonzeros": list(sizes.sizes), "test_auc": list(sizes.aucs)},
             "without": _without(test, scores),
             "state_bytes": state_bytes,
             "peak_bytes": peak,
         }
 
     def _curve(self, scorer: Scorer, seconds: float, end: float) -> CurvePoints:
-        """Return the test AUC at the checkpoints; what learns all rows at once has but the last."""
+        """Return the test AUC at the checkpoints; a method that learns all rows at once has only the last."""
         train, _, test = self.rows
         if scorer.whole:
             return {"rows": [len(train)], "seconds": [seconds], "test_auc": [end]}
@@ -180,14 +178,14 @@ def _without(rows: Block, scores: NDArray[np.float64]) -> list[float] | None:
     that all its rows are in one group.
     """
     assert rows.labels is not None
-    found = []
-    for gone in np.array_split(np.arange(len(rows)), GROUPS):
-        left = np.delete(np.arange(len(rows)), gone)
+    aucs = []
+    for group in np.array_split(np.arange(len(rows)), GROUPS):
+        left = np.delete(np.arange(len(rows)), group)
         labels = rows.labels[left]
         if not ((labels > 0).any() and (labels <= 0).any()):
             return None
-        found.append(auc(labels, scores[left], None if rows.importances is None else rows.importances[left]))
-    return found
+        aucs.append(auc(labels, scores[left], None if rows.importances is None else rows.importances[left]))
+    return aucs
 
 
 # -- memory of this process, rows included, as Linux reports it

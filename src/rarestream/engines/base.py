@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream.blocks import Block
-from rarestream.errors import DataError
+from rarestream.engines.arrays import Arrays
+from rarestream.errors import DataError, advice
 from rarestream.learners import Learner
-from rarestream.learners.state import SPARE, TALLY, placed
 from rarestream.metrics.rows import ScoredRows
 
 SCALES = ("none", "unit", "max")  # how rows are scaled, in the order of _native.Scale
 CHUNK = 1 << 20  # coordinates whose weights are computed at once
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 class Weights(NamedTuple):
@@ -36,16 +34,16 @@ class Weights(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What came of learning a block."""
+    """The result of learning a block."""
 
-    rows: int  # learned: all, or those before the first that cannot be
-    engine: Engine  # the one to go on with
-    history: ScoredRows | None = None  # if not None, the progressive AUC starts again from these rows and scores
+    rows: int  # number of rows learned: all, or those before the first that cannot be
+    engine: Engine  # the engine to continue with
+    history: ScoredRows | None = None  # if not None, the progressive AUC restarts from these rows and scores
     since: int = 0  # the rows of the block from here on are not part of `history`
 
 
 class Engine(ABC):
-    """Runs a model: learns rows, scores rows, and keeps the state that this needs.
+    """Runs a model: learns rows, scores rows, and owns the state.
 
     Parameters
     ----------
@@ -64,7 +62,7 @@ class Engine(ABC):
 
     @property
     def leader(self) -> Learner:
-        """The learner whose weights give the scores: during a race, that of the settings in the lead."""
+        """The learner whose weights give the scores: during a race, that of the leading settings."""
         return self.learner
 
     @property
@@ -106,7 +104,7 @@ class Engine(ABC):
 
     @abstractmethod
     def reserve(self, n_features: int) -> None:
-        """Make room for so many features, and some more; raises DataError where the machine has no memory for them."""
+        """Make room for so many features, and some more; DataError if they do not fit in memory."""
 
     @abstractmethod
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
@@ -114,14 +112,14 @@ class Engine(ABC):
 
     @abstractmethod
     def load(self, arrays: Arrays, n_features: int) -> None:
-        """Take over the state of a file; ValueError or KeyError if its arrays break a rule."""
+        """Load the state of a file; ValueError or KeyError if its arrays are invalid."""
 
     def finish_race(self) -> Learned:
-        """End a race before its time; anything else goes on as it is."""
+        """End a race now; other engines do not change."""
         return Learned(0, self)
 
     def header(self) -> dict[str, Any]:
-        """Return what the header of a file must say besides the learner, so that `load` understands the arrays."""
+        """Return the entries of a file's header that `load` needs besides the learner."""
         return {}
 
     def weight_chunks(self, n_features: int) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -135,63 +133,24 @@ def more_slots(needed: int, slots: int, most: int) -> int:
     return min(max(needed + needed // 4, slots + slots // 2), most)
 
 
+def overflow(learner: Learner, scale: str, dtype: str, learned: str = "") -> str:
+    """Return the reason why a row cannot be learned, and what to do about it.
+
+    `learned`, if given, is a sentence on the rows before it, and stands between the two.
+    """
+    learned = f" {learned}" if learned else ""
+    if scale == "none":
+        used, other = advice("scale='none'", "--scale none"), advice("scale='unit' or 'max'", "--scale unit or max")
+        return f"has values so large that its step overflows {dtype} with {used}.{learned} Use {other}."
+    return (
+        f"cannot be learned: the weights of {learner!r} have grown beyond {dtype}, its steps are too long for these "
+        f"rows.{learned} Use a smaller learning rate or more regularisation."
+    )
+
+
 def out_of_memory(feature: int, nbytes: int) -> DataError:
     """Return the error for a feature index whose state does not fit in memory."""
     return DataError(
         f"Model: feature index {feature} needs a state of {nbytes / 1e9:.1f} GB or more, which this machine does not "
         "have. Hash or renumber the features into a smaller range."
     )
-
-
-# -- the arrays of a file, checked
-
-
-def checked(arrays: Arrays, name: str, dtype: np.dtype[Any], *shape: int) -> NDArray[Any]:
-    """Return an array of a file; ValueError if it is not what it has to be, KeyError if there is none."""
-    array = arrays[name]
-    if array.dtype != dtype or array.shape != shape:
-        raise ValueError(f"array {name!r} is {array.dtype}{list(array.shape)}, not {dtype}{list(shape)}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"array {name!r} holds NaN or infinity")
-    return array
-
-
-def checked_index(arrays: Arrays, name: str, slots: int) -> NDArray[Any]:
-    """Return an array of coordinates, which must ascend."""
-    index = checked(arrays, name, np.dtype(np.int32), arrays[name].size)
-    if len(index) and (index[0] < 0 or index[-1] >= slots or (index[1:] <= index[:-1]).any()):
-        raise ValueError(f"array {name!r} must ascend within 0 .. {slots - 1}")
-    return index
-
-
-def checked_tally(arrays: Arrays, own: int = 0) -> NDArray[np.float64]:
-    """Return the numbers of TALLY and so many others; counts and roots are not negative."""
-    numbers = checked(arrays, "tally", np.dtype(np.float64), len(TALLY) + own)
-    if any(numbers[TALLY.index(name)] < 0 for name in ("n_pos", "n_neg", "n0")):
-        raise ValueError("its counts are negative")
-    return numbers
-
-
-def dump_largest(largest: NDArray[np.float32] | None) -> dict[str, NDArray[Any]]:
-    """Return the largest values of features as arrays of a file."""
-    if largest is None:
-        return {}
-    known = np.flatnonzero(largest)
-    return {"largest_index": known.astype(np.int32), "largest": largest[known]}
-
-
-def load_largest(arrays: Arrays, largest: NDArray[np.float32] | None, slots: int) -> None:
-    """Write the largest values of features in a file to where they belong."""
-    if largest is None:
-        return
-    known = checked_index(arrays, "largest_index", slots)
-    values = checked(arrays, "largest", np.dtype(np.float32), len(known))
-    if (values <= 0).any():
-        raise ValueError("array 'largest' has entries <= 0")
-    largest[known] = values
-
-
-def load_weights(arrays: Arrays, dtype: str, n_features: int) -> NDArray[Any]:
-    """Return the weights of a file made for scoring, with the slot that features without a weight are scored as."""
-    index = checked_index(arrays, "index", n_features)
-    return placed(index, checked(arrays, "weight", np.dtype(dtype), len(index)), n_features + SPARE)

@@ -1,4 +1,4 @@
-"""When a race looks at its settings, and which of them it keeps: one rule for `auto` and for `rarestream race`."""
+"""When a race compares its settings, and which of them it chooses: one rule for `auto` and for `rarestream race`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIN_CLASS_ROWS = 30  # rows of the rarer class that a choice needs
 
 
 class Schedule(NamedTuple):
-    """The numbers of rows after which a race looks at its settings: first, first * factor, ... and last."""
+    """The numbers of rows after which a race compares its settings: first, first * factor, ... and last."""
 
     first: int
     factor: int
@@ -20,17 +20,17 @@ class Schedule(NamedTuple):
 
     def after(self, rows: int) -> int:
         """Return the next of these numbers beyond `rows`."""
-        look = self.first
-        while look <= rows:
-            look *= self.factor
-        return look if self.last is None else min(look, self.last)
+        number = self.first
+        while number <= rows:
+            number *= self.factor
+        return number if self.last is None else min(number, self.last)
 
 
 def best_setting(standings: Standings, default: int = 0) -> int:
-    """Return the setting to keep.
+    """Return the number of the setting to choose.
 
     It is the one whose AUC, minus the standard error of its difference from the default's, is largest. So the default
-    stays unless the rows speak against it.
+    is chosen unless another one is clearly better.
     """
     return int(np.argmax(standings.aucs - standings.errors(default)))
 

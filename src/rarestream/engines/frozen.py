@@ -1,4 +1,4 @@
-"""Frozen: weights that score and learn no more."""
+"""Frozen: the weights of a scoring-only model, without a state to learn from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream.blocks import Block
-from rarestream.engines.base import Arrays, Engine, Learned, Weights, checked_tally, load_largest, load_weights
+from rarestream.engines.arrays import Arrays, load_largest, load_tally, load_weights
+from rarestream.engines.base import Engine, Learned, Weights
 from rarestream.errors import ModelFileError, advice
 from rarestream.learners import Learner
 from rarestream.learners.state import SPARE, TALLY, zeros
@@ -59,8 +60,8 @@ class Frozen(Engine):
         return sum(array.nbytes for array in self._weights if array is not None)
 
     def learn(self, block: Block, scores: NDArray[np.float64]) -> Learned:
-        one = advice("Load one saved with kind='resumable'", "Use one trained without --scoring-only")
-        raise ModelFileError(f"Model.learn: this model was saved for scoring only. {one} to go on.")
+        other = advice("Load one saved with kind='resumable'", "Use one trained without --scoring-only")
+        raise ModelFileError(f"Model.learn: this model was saved for scoring only. {other} to continue.")
 
     def score(self, block: Block, scores: NDArray[np.float64]) -> int:
         weight, _, largest = self._weights
@@ -79,6 +80,6 @@ class Frozen(Engine):
         )
 
     def load(self, arrays: Arrays, n_features: int) -> None:
-        tally, largest = checked_tally(arrays), self._weights.largest
+        tally, largest = load_tally(arrays), self._weights.largest
         self._weights = Weights(load_weights(arrays, self._dtype, n_features), tally.copy(), largest)
         load_largest(arrays, largest, n_features)

@@ -3,7 +3,7 @@
 A coordinate holds z and n of every lane, in float32; the rows are decoded once for all. A lane learns
 what a Model of its learner would learn in float32, but for the order in which a row's score is summed,
 and whatever lanes stand beside it. With scale="none" a row may be too large to learn: where it is so for
-one lane, no lane learns it.
+one lane, no lane learns it; the caller decides whether to refuse the row or to drop the lane.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rarestream import _native
 from rarestream.blocks import Block
-from rarestream.engines.base import more_slots
+from rarestream.engines.base import more_slots, overflow
 from rarestream.engines.single import Single
-from rarestream.errors import advice
 from rarestream.learners import Learner, State
 from rarestream.learners.state import TALLY, Layout, copy_touched, padded, zeros
 
-MOST, WIDTH = _native.MAX_LANES, _native.LANE_GROUP  # lanes of one kernel at most, and how many come together
-GROUP = 16  # lanes whose numbers stand together: native/lanes/types.hpp
+MOST, WIDTH = _native.MAX_LANES, _native.LANE_GROUP  # lanes of a kernel: at most MOST, a multiple of WIDTH
+GROUP = 16  # lanes whose numbers are adjacent in a coordinate: native/lanes/types.hpp
 LINE = 64  # bytes of a cache line
-CHUNK = 4096  # coordinates that are copied together
+CHUNK = 4096  # coordinates that are copied at once
 
 Scores = NDArray[np.float32]
 
 
 class LaneState(NamedTuple):
-    """What the lanes know of their rows."""
+    """The state of some lanes."""
 
     table: NDArray[np.float32]  # (slots, 2 width)
     counts: NDArray[np.float64]  # of positives and negatives
@@ -41,15 +40,15 @@ class LaneState(NamedTuple):
 
 
 class Lanes:
-    """Some settings side by side, and how what they know is laid out. Owns no state."""
+    """Some settings side by side, and the memory layout of their state, which it does not own."""
 
     def __init__(self, learners: Sequence[Learner]) -> None:
         self.learners = list(learners)
-        self.width = -(-len(self.learners) // WIDTH) * WIDTH  # lanes with those to spare
+        self.width = -(-len(self.learners) // WIDTH) * WIDTH  # number of lanes, unused ones included
 
     @property
     def bytes(self) -> int:
-        """Of a coordinate."""
+        """Memory per coordinate."""
         return 8 * self.width
 
     @property
@@ -59,55 +58,56 @@ class Lanes:
         return Layout({f"{word}{first}": size for first, size in groups for word in "zn"})
 
     def columns(self, lane: int) -> list[int]:
-        """Where z and n of a lane stand in a coordinate."""
+        """Return the columns of z and n of a lane."""
         first = lane // GROUP * GROUP
         z = first + lane
         return [z, z + min(GROUP, self.width - first)]
 
     def table(self, slots: int) -> NDArray[np.float32]:
-        """A table of zeros that starts on a cache line: half as many lines to touch."""
+        """Return a table of zeros that starts on a cache line: half as many lines to touch."""
         size = slots * 2 * self.width
         room = zeros((size + LINE // 4,), np.float32)
         skip = -room.ctypes.data % LINE // 4
         return room[skip : skip + size].reshape(slots, 2 * self.width)
 
     def start(self, slots: int, largest: bool) -> LaneState:
-        kept = zeros((slots,), np.float32) if largest else None
-        return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), kept)
+        """Return the state before the first row; `largest`: with the largest value of each coordinate."""
+        values = zeros((slots,), np.float32) if largest else None
+        return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), values)
 
     def grown(self, state: LaneState, slots: int) -> LaneState:
-        """The same with room for more coordinates."""
+        """Return the same state with room for more coordinates."""
         table = self.table(slots)
         copy_touched(state.table, table)
         return state._replace(table=table, largest=padded(state.largest, slots))
 
     def state(self, lane: int, state: LaneState, dtype: DTypeLike = np.float32) -> State:
-        """The state of one lane, as that of a Model of its learner."""
-        found = self.learners[lane].start(len(state.table), dtype)
-        _move([state.table], self.columns(lane), found.table)
-        found.tally[: len(TALLY)] = [*state.counts, *state.means[:, lane]]
-        return found._replace(largest=_copied(state.largest))
+        """Return the state of one lane, as that of a Model of its learner."""
+        alone = self.learners[lane].start(len(state.table), dtype)
+        _move([state.table], self.columns(lane), alone.table)
+        alone.tally[: len(TALLY)] = [*state.counts, *state.means[:, lane]]
+        return alone._replace(largest=_copied(state.largest))
 
     @classmethod
     def picked(cls, parts: Sequence[tuple[Lanes, LaneState, int]]) -> tuple[Lanes, LaneState]:
-        """Some lanes out of others, with what they know; all have learned the same rows, and have as much room."""
-        found = cls([lanes.learners[lane] for lanes, _, lane in parts])
-        parts = [*parts, *[parts[0]] * (found.width - len(parts))]
+        """Return lanes picked from several groups, with their states; all have learned the same rows in equal room."""
+        picked = cls([lanes.learners[lane] for lanes, _, lane in parts])
+        parts = [*parts, *[parts[0]] * (picked.width - len(parts))]
         first = parts[0][1]
-        table, means = found.table(len(first.table)), np.zeros((4, found.width))
+        table, means = picked.table(len(first.table)), np.zeros((4, picked.width))
         state = LaneState(table, first.counts.copy(), means, _copied(first.largest))
         tables = {id(known.table): known.table for _, known, _ in parts}
         first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
-        columns = np.zeros(2 * found.width, np.intp)  # where each stands if all tables are put side by side
+        columns = np.zeros(2 * picked.width, np.intp)  # their places if all tables are put side by side
         for to, (lanes, known, lane) in enumerate(parts):
             state.means[:, to] = known.means[:, lane]
-            columns[found.columns(to)] = first_of[id(known.table)] + np.array(lanes.columns(lane))
+            columns[picked.columns(to)] = first_of[id(known.table)] + np.array(lanes.columns(lane))
         _move(list(tables.values()), columns, state.table)
-        return found, state
+        return picked, state
 
 
 def _move(tables: Sequence[NDArray[np.float32]], columns: ArrayLike, into: NDArray[Any]) -> None:
-    """Copies columns of tables side by side, a run of coordinates at a time; those no row has touched cost nothing."""
+    """Copy columns of several tables into one, some coordinates at a time; those no row has touched cost nothing."""
     wanted = np.asarray(columns, np.intp)
     for start in range(0, len(into), CHUNK):
         runs = [table[start : start + CHUNK] for table in tables]
@@ -121,7 +121,7 @@ def _move(tables: Sequence[NDArray[np.float32]], columns: ArrayLike, into: NDArr
 
 
 class LaneKernel:
-    """What lanes do with rows, on a state that it borrows for the length of a call."""
+    """The compiled loop over lanes. It borrows a state per call."""
 
     def __init__(self, lanes: Lanes) -> None:
         self.lanes = lanes
@@ -132,9 +132,9 @@ class LaneKernel:
     def learn(
         self, state: LaneState, block: Block, scale: _native.Scale | int, isa: str = ""
     ) -> tuple[int, NDArray[np.float32]]:
-        """How many rows were learned, and the score of each under each lane before it was.
+        """Return how many rows were learned, and the score of each row under each lane before it was learned.
 
-        Rows of importance 0 are scored and leave no trace.
+        Rows of importance 0 are scored and change nothing.
         """
         scores = np.empty((len(block), self.lanes.width), np.float32)
         learned = self._core.learn(state.table, state.counts, state.means, state.largest, block, scale, scores, isa)
@@ -143,11 +143,11 @@ class LaneKernel:
     def score_alone(
         self, state: LaneState, lane: int, block: Block, scale: _native.Scale | int, scores: NDArray[np.float64]
     ) -> int:
-        """Writes the rows' scores as a Model of one lane's `state` does, to the bit; the first that is none, or -1."""
+        """Write the scores of the rows under one lane, bit for bit those of a Model; the first not finite, or -1."""
         return self._core.score(state.table, state.largest, lane, block, scale, scores)
 
     def score(self, state: LaneState, block: Block, scale: _native.Scale | int) -> NDArray[np.float32]:
-        """The score of each row under each lane."""
+        """Return the score of each row under each lane."""
         rows = len(block)
         unlearned = dataclasses.replace(block, labels=np.ones(rows, np.int8), importances=np.zeros(rows))
         return self.learn(state, unlearned, scale)[1]
@@ -158,17 +158,17 @@ def _copied(array: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
 
 
 class LaneGroup:
-    """Settings that learn side by side, and what they know.
+    """Settings that learn side by side, and their state.
 
     Parameters
     ----------
     lanes : Lanes
     state : LaneState
-        What the lanes know so far; from now on it belongs to the group.
+        The state of the lanes; the group takes ownership.
     scale : str
         How rows are scaled.
     numbers : sequence of int, optional
-        What the caller calls the settings; those of settings that are dropped go.
+        The caller's numbers of the settings, by default from 0; dropped settings have none.
     """
 
     def __init__(self, lanes: Lanes, state: LaneState, scale: str, numbers: Sequence[int] | None = None) -> None:
@@ -189,7 +189,7 @@ class LaneGroup:
 
     @property
     def bytes(self) -> int:
-        """The memory that a feature takes."""
+        """Memory per feature."""
         return self.lanes.bytes
 
     @property
@@ -229,7 +229,7 @@ class LaneGroup:
         return Single(self.lanes.learners[lane], self._scale, self.lanes.state(lane, self.state, dtype))
 
     def drop(self, numbers: Container[int]) -> None:
-        """Go on without some settings. Their lanes stay, and nobody looks at them."""
+        """Drop some settings. Their lanes stay and are ignored."""
         left = [pair for pair in zip(self.numbers, self._lane_of, strict=True) if pair[0] not in numbers]
         self.numbers, self._lane_of = [number for number, _ in left], [lane for _, lane in left]
 
@@ -244,12 +244,5 @@ class LaneGroup:
         return self._lane_of[self.numbers.index(number)]
 
     def overflow(self, number: int) -> str:
-        """Return what to say of a row that a setting cannot learn."""
-        if self._scale == "none":
-            scale = advice("scale='none'", "--scale none")
-            way_on = advice("scale='unit' or 'max'", "--scale unit or max")
-            return f"has values so large that steps overflow float32 with {scale}. Use {way_on}."
-        return (
-            f"cannot be learned: the weights of {self.lanes.learners[self._lane(number)]!r} have grown beyond float32. "
-            "Use a smaller learning rate or more regularisation."
-        )
+        """Return the reason why a setting cannot learn a row."""
+        return overflow(self.lanes.learners[self._lane(number)], self._scale, "float32")

@@ -1,78 +1,70 @@
-"""Race: many settings learn the first rows in lanes; then one of them goes on alone.
+"""Race: many settings learn the first rows in lanes; then the best of them continues alone.
 
-After 512, 1024, 2048, ... rows the race looks which setting leads (engines/choice.py); until the next look the model
-scores with that one. After `learner.rows` rows the one in the lead goes on as a Single. A race also ends before a row
-with so large an index that the lanes would need more than a gigabyte, and when it is told that no new rows come.
+After 512, 1024, 2048, ... rows the race determines which setting leads (engines/choice.py); until the next time the
+model scores with that one. After `plan.rows` rows the leading one continues as a Single. A race also ends before a row
+with so large an index that the lanes would need more than a gigabyte, and when `finish_race` is called.
+
+A row that is too large for any of the lanes is refused, as a Single refuses it: no lane learns it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream import _native
 from rarestream.blocks import Block
-from rarestream.engines.base import (
-    Arrays,
-    Engine,
-    Learned,
-    checked,
-    checked_index,
-    checked_tally,
-    dump_largest,
-    load_largest,
-    out_of_memory,
-)
+from rarestream.engines import arrays as file_arrays
+from rarestream.engines.arrays import Arrays
+from rarestream.engines.base import Engine, Learned, out_of_memory
 from rarestream.engines.choice import MIN_CLASS_ROWS, Schedule, best_setting, warm_up
 from rarestream.engines.lanes import LaneGroup, Lanes
-from rarestream.engines.single import EXTRA, checked_extra
 from rarestream.learners import Learner, State
 from rarestream.learners.auto import Auto
+from rarestream.learners.base import RacePlan
 from rarestream.learners.registry import make_learner
 from rarestream.learners.state import SPARE, TALLY
 from rarestream.metrics.paired import Standings
 from rarestream.metrics.rows import ScoredRows
 
-FIRST_LOOK, LOOK_FACTOR = 512, 2  # rows before which the default leads
-MAX_BYTES = 1 << 30  # that the lanes may take
+FIRST_LOOK, LOOK_FACTOR = 512, 2  # the default leads until the first look
+MAX_BYTES = 1 << 30  # of memory for the lanes
 
 
 class Race(Engine):
-    """Many settings in lanes, of which one will go on alone.
+    """Many settings in lanes, of which the best will continue alone.
 
     Parameters
     ----------
-    learner : Auto
-        Says how many rows are raced.
-    candidates : sequence of Learner
-        The settings, the default first.
+    learner : Learner
+        The learner as the user named it.
+    plan : RacePlan
+        The settings, the default first, and the number of rows to race them on.
     scale : str
         How rows are scaled.
     n_features : int
         The number of features to make room for.
     dtype : str
-        The dtype that the winner goes on in; lanes are float32.
+        The dtype that the winner continues in; lanes are float32.
     """
 
-    learner: Auto
-
-    def __init__(self, learner: Auto, candidates: Sequence[Learner], scale: str, n_features: int, dtype: str) -> None:
+    def __init__(self, learner: Learner, plan: RacePlan, scale: str, n_features: int, dtype: str) -> None:
         super().__init__(learner, scale)
-        self.candidates = list(candidates)
+        self.candidates = list(plan.candidates)
+        self._rows = plan.rows
         self._dtype = dtype
         self._slot_bytes = Lanes(self.candidates).bytes
         slots = min(n_features + SPARE, self._max_slots)
         self.group = LaneGroup.start(self.candidates, scale, slots=slots)
-        self.raced = 0  # rows so far that count
-        self.lead = 0
+        self.raced = 0  # number of rows so far, without those of importance 0
+        self.lead = 0  # the number of the leading candidate
         width = self.group.lanes.width
-        self._scores = np.zeros((learner.rows, width), np.float32)  # of the raced rows under each setting
-        self._labels = np.zeros(learner.rows, np.int8)
-        self._importances = np.zeros(learner.rows)
+        self._scores = np.zeros((plan.rows, width), np.float32)  # of the raced rows under each setting
+        self._labels = np.zeros(plan.rows, np.int8)
+        self._importances = np.zeros(plan.rows)
 
     @property
     def leader(self) -> Learner:
@@ -136,36 +128,36 @@ class Race(Engine):
         return stop
 
     def decide(self, rest: Block | None) -> Engine:
-        """Look which setting leads; return that one alone if the race is over, else this race.
+        """Determine the leading setting; return it alone if the race is over, else this race.
 
-        `rest` are the rows to come; None: the race ends here.
+        `rest` are the rows to come; with None the race ends here.
         """
         self.lead = self._find_leader()
-        over = rest is None or self.raced == self.learner.rows or self.rows_until_decision(rest) == 0
+        over = rest is None or self.raced == self._rows or self.rows_until_decision(rest) == 0
         return self.group.single(self.lead, self._dtype) if over else self
 
     @property
     def _schedule(self) -> Schedule:
-        return Schedule(FIRST_LOOK, LOOK_FACTOR, self.learner.rows)
+        return Schedule(FIRST_LOOK, LOOK_FACTOR, self._rows)
 
     def _learn(self, block: Block, scores: NDArray[np.float64]) -> int:
         if block.width > self._max_slots:  # the width of the block that this is a part of
             block = replace(block, width=int(block.indices.max(initial=-1)) + 1)
         self.reserve(block.width)
-        learned, found = self.group.learn(block)
+        learned, lane_scores = self.group.learn(block)
         done = block[:learned]
         assert done.labels is not None
-        scores[:learned] = found[:learned, self.lead]
+        scores[:learned] = lane_scores[:learned, self.lead]
         counted = np.arange(learned) if done.importances is None else np.flatnonzero(done.importances)
         here = slice(self.raced, self.raced + len(counted))
-        self._scores[here, : found.shape[1]] = found[counted]
+        self._scores[here, : lane_scores.shape[1]] = lane_scores[counted]
         self._labels[here] = done.labels[counted]
         self._importances[here] = 1.0 if done.importances is None else done.importances[counted]
         self.raced = here.stop
         return learned
 
     def _history(self) -> ScoredRows:
-        """The raced rows with the scores of the setting in the lead."""
+        """Return the raced rows with the scores of the leading setting."""
         raced = self.raced
         scores = self._scores[:raced, self.lead].astype(np.float64)
         return ScoredRows(self._labels[:raced], scores, self._importances[:raced])
@@ -188,8 +180,8 @@ class Race(Engine):
         state, lanes = self.group.state, self.group.lanes
         table = np.ascontiguousarray(state.table[start:stop, lanes.columns(self.lead)])
         alone = State(table, self.tally, None, {})
-        found: NDArray[np.float32] = self.leader.kernel().weights(alone, 0, alone.slots)
-        return found
+        weights: NDArray[np.float32] = self.leader.kernel().weights(alone, 0, alone.slots)
+        return weights
 
     # -- state
 
@@ -201,40 +193,38 @@ class Race(Engine):
             raise out_of_memory(n_features - 1, needed * self.group.bytes) from None
 
     def header(self) -> dict[str, Any]:
-        return {"candidates": [{"name": one.name, "settings": one.settings} for one in self.candidates]}
+        return {"candidates": [{"name": learner.name, "settings": learner.settings} for learner in self.candidates]}
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
         state, raced = self.group.state, self.raced
-        index, numbers = _native.touched(state.table[:n_features])
-        columns = self.group.lanes.layout.split(numbers.reshape(state.table.shape[1], len(index)))
         extra: dict[str, NDArray[Any]] = {
-            EXTRA + "means": state.means,
-            EXTRA + "scores": self._scores[:raced],
-            EXTRA + "labels": self._labels[:raced],
-            EXTRA + "importances": self._importances[:raced],
+            "means": state.means,
+            "scores": self._scores[:raced],
+            "labels": self._labels[:raced],
+            "importances": self._importances[:raced],
         }
-        tally = np.array([*self.tally, self.raced, self.lead], np.float64)
-        return {"tally": tally, "index": index, **columns, **extra, **dump_largest(state.largest)}
+        return {
+            "tally": np.array([*self.tally, raced, self.lead], np.float64),
+            **file_arrays.dump_table(state.table[:n_features], self.group.lanes.layout),
+            **file_arrays.dump_extra(extra),
+            **file_arrays.dump_largest(state.largest),
+        }
 
     def load(self, arrays: Arrays, n_features: int) -> None:
         state, slots = self.group.state, min(n_features, self.slots)
-        numbers = checked_tally(arrays, 2)
+        numbers = file_arrays.load_tally(arrays, 2)
         raced, lead = numbers[len(TALLY) :]
-        if raced not in range(self.learner.rows):
-            raise ValueError(f"the number of raced rows is {raced}, not a whole number below {self.learner.rows}")
+        if raced not in range(self._rows):
+            raise ValueError(f"the number of raced rows is {raced}, not a whole number below {self._rows}")
         if lead not in range(len(self.candidates)):
-            raise ValueError(f"the setting in the lead is {lead}, not a whole number below {len(self.candidates)}")
+            raise ValueError(f"the leading setting is {lead}, not a whole number below {len(self.candidates)}")
         self.raced, self.lead = int(raced), int(lead)
-        index = checked_index(arrays, "index", slots)
-        first = 0
-        for name, width in self.group.lanes.layout.columns.items():
-            state.table[index, first : first + width] = checked(arrays, name, state.table.dtype, len(index), width)
-            first += width
+        file_arrays.load_table(arrays, state.table, self.group.lanes.layout, slots)
         roots = [self.group.lanes.columns(lane)[1] for lane in range(len(self.candidates))]
         if (state.table[:, roots] < 0).any():
             raise ValueError("a root is negative")
         state.counts[:] = numbers[:2]
-        extra, rows = checked_extra(arrays), slice(self.raced)
+        extra, rows = file_arrays.load_extra(arrays), slice(self.raced)
         for name, into in (
             ("means", state.means),
             ("scores", self._scores[rows]),
@@ -246,15 +236,18 @@ class Race(Engine):
             into[...] = extra[name]
         if not np.isin(self._labels[rows], (-1, 1)).all() or (self._importances[rows] <= 0).any():
             raise ValueError("its rows have labels other than -1 and 1, or importances that are not positive")
-        load_largest(arrays, state.largest, slots)
+        file_arrays.load_largest(arrays, state.largest, slots)
 
 
-def candidates_of(header: list[dict[str, Any]]) -> list[Learner]:
-    """Return the settings that the header of a file tells of; ValueError, KeyError or TypeError if they cannot race."""
-    found = [make_learner(one["name"], **one["settings"]) for one in header]
-    if not found or any(learner.lane() is None for learner in found):
+def saved_candidates(header: Mapping[str, Any]) -> list[Learner]:
+    """Return the settings that the file of a race lists; ValueError, KeyError or TypeError if they cannot race."""
+    entries = header.get("candidates")
+    if entries is None:  # the first version wrote no list
+        return Auto.first_candidates()
+    candidates = [make_learner(entry["name"], **entry["settings"]) for entry in entries]
+    if not candidates or any(learner.lane() is None for learner in candidates):
         raise ValueError("its candidates cannot race")
-    return found
+    return candidates
 
 
 def _rows_up_to(block: Block, wanted: int) -> int | None:

@@ -7,24 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block
-from rarestream.engines.base import (
-    Arrays,
-    Engine,
-    Learned,
-    checked,
-    checked_index,
-    checked_tally,
-    dump_largest,
-    load_largest,
-    more_slots,
-    out_of_memory,
-)
+from rarestream.engines import arrays as file_arrays
+from rarestream.engines.arrays import Arrays
+from rarestream.engines.base import Engine, Learned, more_slots, out_of_memory
 from rarestream.learners import Learner, State
 from rarestream.learners.state import SPARE, TALLY
-
-EXTRA = "more."  # before the names of extra arrays in a file
 
 
 class Single(Engine):
@@ -36,7 +24,7 @@ class Single(Engine):
     scale : str
         How rows are scaled.
     state : State
-        A state of the learner, which from now on belongs to the engine.
+        A state of the learner; the engine takes ownership.
     """
 
     def __init__(self, learner: Learner, scale: str, state: State) -> None:
@@ -94,27 +82,17 @@ class Single(Engine):
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
         state = self.state
-        index, numbers = _native.touched(state.table[:n_features])
-        columns = self.learner.layout.split(numbers.reshape(state.table.shape[1], len(index)))
-        extra = {EXTRA + name: array for name, array in self.learner.dump_extra(state, n_features).items()}
-        return {"tally": state.tally, "index": index, **columns, **extra, **dump_largest(state.largest)}
+        return {
+            "tally": state.tally,
+            **file_arrays.dump_table(state.table[:n_features], self.learner.layout),
+            **file_arrays.dump_extra(self.learner.dump_extra(state, n_features)),
+            **file_arrays.dump_largest(state.largest),
+        }
 
     def load(self, arrays: Arrays, n_features: int) -> None:
         state, layout = self.state, self.learner.layout
-        state.tally[:] = checked_tally(arrays, len(layout.numbers))
-        index = checked_index(arrays, "index", n_features)
-        first = 0
-        for name, width in layout.columns.items():
-            shape = (len(index),) if width == 1 else (len(index), width)
-            part = checked(arrays, name, state.table.dtype, *shape)
-            state.table[index, first : first + width] = part.reshape(len(index), width)
-            first += width
-        self.state = self.learner.load_extra(state, checked_extra(arrays))
+        state.tally[:] = file_arrays.load_tally(arrays, len(layout.numbers))
+        file_arrays.load_table(arrays, state.table, layout, n_features)
+        self.state = self.learner.load_extra(state, file_arrays.load_extra(arrays))
         self.learner.check(self.state)
-        load_largest(arrays, self.state.largest, n_features)
-
-
-def checked_extra(arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """Return the extra arrays of a file by their own names; they are finite."""
-    extra = {name: array for name, array in arrays.items() if name.startswith(EXTRA)}
-    return {name[len(EXTRA) :]: checked(arrays, name, array.dtype, *array.shape) for name, array in extra.items()}
+        file_arrays.load_largest(arrays, self.state.largest, n_features)

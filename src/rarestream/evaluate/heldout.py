@@ -23,7 +23,7 @@ FPRS = (0.001, 0.01, 0.05, 0.1)
 KEPT = 10_000_000  # scores kept in memory, 90 MB; beyond that the AUC is streamed in fixed memory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evaluation:
     """The result of `evaluate`.
 
@@ -140,7 +140,11 @@ def has_learned(source: Mapping[str, Any], data: Sequence[Source]) -> bool:
         `model.source`.
     data : sequence of Source
         The files.
+
+    Returns
+    -------
+    bool
     """
     kept = remembered(source)
     files = [] if kept is None else [entry for entry in kept[0] if entry["size"]]
-    return any(starts_alike(entry, one) for one in data for entry in files)
+    return any(starts_alike(entry, file) for file in data for entry in files)

@@ -95,9 +95,9 @@ def remembered(source: Mapping[str, Any]) -> tuple[list[Fingerprint], Place] | N
 
 
 def reading_settings(source: Mapping[str, Any]) -> dict[str, Any]:
-    """How a model's data were read, as far as other data should be read alike: arguments of `read`.
+    """Return the arguments of `read` that other data for this model should be read with, too.
 
-    These are the column base and the labels; {} if the model's `source` tells of no files.
+    These are the column base and the labels; {} if no files are stored in the model's `source`.
     """
     kept = remembered(source)
     if kept is None:
@@ -115,7 +115,7 @@ def _are_classes(value: Any) -> bool:
         return True
     if not isinstance(value, list) or len(value) != 2 or value[0] == value[1] or value[1] is None:
         return False
-    return all(one is None or (isinstance(one, float | int) and math.isfinite(one)) for one in value)
+    return all(label is None or (isinstance(label, float | int) and math.isfinite(label)) for label in value)
 
 
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
@@ -131,6 +131,11 @@ def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     data : sequence of Source
         The files, in order.
 
+    Returns
+    -------
+    Place
+        The position, with the arguments of `read` in its `settings`.
+
     Raises
     ------
     DataError
@@ -142,13 +147,13 @@ def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     files, place = kept
     if len(files) > len(data) or not all(map(is_same_file, files, data)):
         return Place()
-    resized = len(files) < len(data) or any(entry["size"] != one.size for entry, one in zip(files, data, strict=True))
+    resized = len(files) < len(data) or any(entry["size"] != file.size for entry, file in zip(files, data, strict=True))
     if not resized:
         return place
     if place.settings.get("shuffle") is not None:
         raise DataError(
             f"{data[0].name}: has changed size since it was learned in shuffled order, so that order is lost. "
-            "Put the new rows into a separate file and train on that, or follow a growing file without "
+            "Save the new rows to a separate file and train on that, or train on a growing file without "
             f"{advice('shuffle', '--shuffle')}."
         )
     return Place(

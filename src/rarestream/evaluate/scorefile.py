@@ -15,8 +15,9 @@ from rarestream.blocks import Labels
 from rarestream.errors import DataError, plain
 from rarestream.evaluate.heldout import Evaluation, Evaluator
 from rarestream.readers.chunks import Chunks
-from rarestream.readers.labels import LabelRule, OneLabelError, check_positive, positive_advice
+from rarestream.readers.labels import LabelRule, OneLabelError, check_positive
 from rarestream.readers.sources import expand
+from rarestream.readers.text import quoted
 
 
 def evaluate_scores(path: str, positive: float | None = None) -> Evaluation:
@@ -81,8 +82,7 @@ def _row(place: str, words: bytes, line: int) -> tuple[float, float] | None:
     except ValueError:
         if line == 1 and len(parts) == 2 and all(part[:1].isalpha() for part in parts):
             return None
-        shown = repr(words[:40].decode("ascii", "backslashreplace"))
-        raise DataError(f"{place}: a line is a label and a score, two numbers, got {shown}.") from None
+        raise DataError(f"{place}: a line must be two numbers, a label and a score; got {quoted(words)}.") from None
     if label != label or score != score:
         raise DataError(f"{place}: nan has no rank; drop such rows or impute their scores.")
     return label, score
@@ -92,10 +92,7 @@ def _signs(rule: LabelRule, path: str, labels: NDArray[np.float64], lines: list[
     try:
         signs = rule.signs(labels)
     except OneLabelError as error:
-        raise DataError(
-            f"{path}:{lines[0]}: the first rows have only the label {error}; labels are -1 and +1, 0 and 1, or two "
-            f"numbers that both come early. Otherwise {positive_advice()}."
-        ) from None
+        raise DataError(f"{path}:{lines[0]}: {error.message('first rows')}") from None
     unknown = np.flatnonzero(signs == 0)
     if len(unknown):
         row = unknown[0]

@@ -51,12 +51,12 @@ def path(
     return Ranked(model.weights(), SCALES.index(model.scale)).path(blocks, sizes, auc_loss)
 
 
-def figure(found: Path, chosen: int | None = None) -> Any:
+def figure(curve: Path, chosen: int | None = None) -> Any:
     """Plot AUC against size.
 
     Parameters
     ----------
-    found : Path
+    curve : Path
         What `path` returned.
     chosen : int, optional
         A size of the path to mark.
@@ -75,15 +75,15 @@ def figure(found: Path, chosen: int | None = None) -> Any:
     axes = drawn.add_subplot(
         xscale="log",
         xlabel="weights that are not zero",
-        ylabel=f"AUC on {found.rows:,} rows",
+        ylabel=f"AUC on {curve.rows:,} rows",
         title="AUC against number of weights",
     )
-    sizes = [size for size in found.sizes if size]
-    axes.axhline(found.full, color="0.6", linestyle="--", label=f"all {found.sizes[-1]:,} weights: {found.full:.4f}")
-    axes.plot(sizes, [found[size] for size in sizes], marker=".", color="C0")
+    sizes = [size for size in curve.sizes if size]
+    axes.axhline(curve.full, color="0.6", linestyle="--", label=f"all {curve.sizes[-1]:,} weights: {curve.full:.4f}")
+    axes.plot(sizes, [curve[size] for size in sizes], marker=".", color="C0")
     if chosen:
-        label = f"{chosen:,} weights: {found[chosen]:.4f}"
-        axes.plot([chosen], [found[chosen]], marker="o", linestyle="", color="C1", label=label)
+        label = f"{chosen:,} weights: {curve[chosen]:.4f}"
+        axes.plot([chosen], [curve[chosen]], marker="o", linestyle="", color="C1", label=label)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
     return drawn

@@ -138,7 +138,7 @@ class _Words:
     def text(self, block: Block) -> bytes:
         assert block.labels is not None
         if (block.values != 1).any():
-            raise ValueError("write_svmlight: takes rows of ones.")
+            raise ValueError("write_svmlight: all values must be 1.")
         if len(self._words) < block.width:
             self._words = np.array([f" {j + 1}:1" for j in range(block.width)], "S")
         sizes = np.diff(block.indptr) + 2  # a label, the features, a line end

@@ -144,24 +144,24 @@ class TrainingRun:
     def __iter__(self) -> Iterator[Step]:
         try:
             for block in self._blocks():
-                done = 0  # rows of the block
+                start = 0  # of the piece in the block
                 for piece, mark in self._cut(block):
-                    yield self._learned(piece, mark, done)
-                    done += len(piece)
+                    yield self._learned(piece, mark, start)
+                    start += len(piece)
                     if self._leaving or self.rows == self._max_rows:
                         return
         except KeyboardInterrupt:
             if not self.interrupted:
                 raise
 
-    def _learned(self, block: Block, mark: bool, done: int) -> Step:
+    def _learned(self, block: Block, mark: bool, start: int) -> Step:
         try:
             scores = self.model.learn(block, again=self.place.number > 1)
         except RowError as error:
-            place = self.stream.where(done + error.row)
+            place = self.stream.where(start + error.row)
             if place is None:
                 raise
-            raise RowError(error.where, error.row, error.says, place) from error
+            raise RowError(error.where, error.row, error.reason, place) from error
         self.rows += len(block)
         self.nonzeros += block.nonzeros
         self._move(rows=self.place.rows + len(block))
@@ -249,6 +249,11 @@ def train(
     -------
     TrainingRun
         The run, with the counts of what was learned.
+
+    Raises
+    ------
+    DataError
+        If a row is invalid; the message names file and line. Rows before it have been learned.
     """
     run = TrainingRun(model, stream, passes=passes, max_rows=max_rows)
     for step in run:

@@ -12,7 +12,7 @@ and with t rows so far and the mean gradient z / t the primal-dual subgradient u
     w = -sign(z) eta t / (epsilon + sqrt(v)) max(|z / t| - lambda, 0)
       = -eta soft(z, lambda t) / (epsilon + sqrt(v)),    soft(z, u) = sign(z) max(|z| - u, 0),
 
-so a weight is a function of its own z and v and of t, read when needed: O(k) a row, where
+so a weight is a function of its own z and v and of t, read when needed: O(k) per row, where
 code that stores w visits all d. The intercept is the weight of a feature that is 1 in
 every row, kept out of lambda. The score is s, without the intercept. A row of importance
 h counts as h rows learned at one score.
@@ -37,14 +37,16 @@ from rarestream.learners.settings import RATES, STRENGTHS, non_negative, positiv
 @register("adagrad")
 @dataclass(frozen=True, kw_only=True)
 class AdaGrad(Learner):
-    """AdaGrad of Duchi, Hazan and Singer (JMLR 2011), dual averaging, logistic loss: O(k) a row, exact zeros."""
+    """AdaGrad of Duchi, Hazan and Singer (JMLR 2011), dual averaging, logistic loss: O(k) per row, exact zeros."""
 
-    learning_rate: float = positive(0.6, "Length of the steps: eta in [1].", **RATES)
+    learning_rate: float = positive(0.6, "Learning rate: eta in [1].", **RATES)
     l1: float = non_negative(
-        0.0, "Mean gradients up to this give weights that are exactly zero: lambda in [1].", **STRENGTHS
+        0.0,
+        "Strength of the l1 penalty, a threshold on the mean gradient that makes weights exactly zero: lambda in [1].",
+        **STRENGTHS,
     )
-    epsilon: float = positive(1e-8, "Keeps the first steps finite: delta in [1].", **RATES)
-    intercept: bool = switch(True, "Whether the log odds have a constant term.")
+    epsilon: float = positive(1e-8, "Smoothing term of the per-coordinate learning rates: delta in [1].", **RATES)
+    intercept: bool = switch(True, "Whether to fit an intercept.")
 
     loss_is_logistic: ClassVar[bool] = True
     about: ClassVar[About] = About(
@@ -59,6 +61,10 @@ class AdaGrad(Learner):
     @property
     def name(self) -> str:
         return "adagrad"
+
+    @property
+    def title(self) -> str:
+        return "AdaGrad"
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.epsilon, float(self.intercept)]

@@ -9,7 +9,7 @@ The steps are AdaGrad's [1, Algorithm 1]:
 
     v <- v + g^2,    w <- w - eta g / (epsilon + sqrt(v))
 
-rank = 0 keeps C in full: one d x d sum of x x' a class, and O(d^2) a row.
+rank = 0 keeps C in full: one d x d sum of x x' per class, and O(d^2) per row.
 
 rank > 0 is the sketch of [2], a matrix Z of `rank` columns. Each row draws r, and adds x r' to
 the Z of its class, r to rho:
@@ -52,13 +52,13 @@ from rarestream.learners.state import Layout, State
 @register("adaoam")
 @dataclass(frozen=True, kw_only=True)
 class AdaOam(Learner):
-    """AdaOAM of Ding, Zhao, Hoi and Ong (AAAI 2015): covariances as in OPAUC, and a pass over all coordinates a row."""
+    """AdaOAM of Ding, Zhao, Hoi and Ong (AAAI 2015): covariances as in OPAUC, one pass over all coordinates per row."""
 
-    learning_rate: float = positive(0.1, "Length of the steps: eta in [1].")
-    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights: lambda in [1].")
-    epsilon: float = positive(0.1, "Holds back the first steps of a coordinate: delta in [1].")
-    rank: int = whole(8, "Columns of the sketch of the covariances. 0: covariances in full.", most=10_000)
-    seed: int = whole(0, "Which random signs the sketch draws.")
+    learning_rate: float = positive(0.1, "Learning rate: eta in [1].")
+    l2: float = non_negative(0.0, "Strength of the l2 penalty, which shrinks weights: lambda in [1].")
+    epsilon: float = positive(0.1, "Smoothing term of the per-coordinate learning rates: delta in [1].")
+    rank: int = whole(8, "Number of columns of the covariance sketch. 0: full covariances.", most=10_000)
+    seed: int = whole(0, "Seed of the random signs of the sketch.")
 
     about: ClassVar[About] = About(
         objective="square loss on pairs",
@@ -77,6 +77,13 @@ class AdaOam(Learner):
     @property
     def name(self) -> str:
         return "adaoam"
+
+    @property
+    def title(self) -> str:
+        return "AdaOAM"
+
+    def multiplications(self, rows: int, nonzeros: int, features: int) -> float:
+        return 2.0 * rows * features * (self.rank + 2 if self.rank else features)
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l2, self.epsilon, float(self.rank), float(self.seed)]

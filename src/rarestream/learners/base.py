@@ -1,6 +1,6 @@
 """Learner: what all learners share.
 
-A learner's module holds its maths, its settings and nothing else; the step itself is native/learners/*.hpp.
+The module of a learner has its maths and its settings; the step itself is in native/learners/*.hpp.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -44,21 +44,46 @@ class Kernel:
 
 
 class About(NamedTuple):
-    """What the table of learners in the documentation says of one."""
+    """A learner's entry in the table of learners of the documentation."""
 
     objective: str
-    cost: str  # of a row, here
-    published: str  # of a row, in the authors' code
+    cost: str  # per row, here
+    published: str  # cost per row in the authors' code
     sparse: str
     returns: str  # the last or an averaged iterate
     paper: str  # with the equation or algorithm
 
 
+class Tuning(NamedTuple):
+    """How a learner is tuned where all are compared: the setting that controls its step length, and its range."""
+
+    setting: str
+    low: float | None = None  # None: a tenth of the default
+    high: float | None = None  # None: ten times the default
+
+
+class RacePlan(NamedTuple):
+    """A race of settings that a learner starts with: see `Learner.race_plan`."""
+
+    candidates: Sequence[Learner]  # the default first
+    rows: int  # after which the best of them is chosen
+
+
 @dataclass(frozen=True, kw_only=True)
 class Learner(ABC):
-    """Base of all learners. Settings are checked when a learner is made, and never change."""
+    """Base class of all learners: an algorithm and its settings, without any data.
+
+    A learner is a frozen dataclass: settings are checked when it is made, and never change. What a model has learned
+    is in its state.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of its range.
+    """
 
     about: ClassVar[About]
+    tuning: ClassVar[Tuning | None] = Tuning("learning_rate")  # None: it chooses its settings itself
     loss_is_logistic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -93,11 +118,16 @@ class Learner(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name in the registry and on the command line."""
+        """Name in the registry and on the command line."""
+
+    @property
+    def title(self) -> str:
+        """Name in tables and figures."""
+        return type(self).__name__
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every setting by name: enough to make this learner again."""
+        """All settings by name: `make_learner(learner.name, **learner.settings)` makes an equal learner."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @property
@@ -107,7 +137,7 @@ class Learner(ABC):
 
     @property
     def layout(self) -> Layout:
-        """What its state holds: the names of a model file's arrays."""
+        """Names and widths of the columns of its state, which are also the arrays of a model file."""
         return PAIR
 
     @abstractmethod
@@ -134,6 +164,18 @@ class Learner(ABC):
         """Return its settings for learning beside others in one pass, or None if these settings cannot share a pass."""
         return None
 
+    def multiplications(self, rows: int, nonzeros: int, features: int) -> float:
+        """Return about how many multiplications a pass takes; 0 if O(k) per row."""
+        return 0.0
+
+    def expecting(self, rows: int, features: int) -> dict[str, Any]:
+        """Return the settings that its paper assumes to be known of the rows to come."""
+        return {}
+
+    def race_plan(self) -> RacePlan | None:
+        """Return the race that a model with this learner starts with, or None if the learner itself learns."""
+        return None
+
     def tally(self, state: State) -> Any:
         """Return the numbers of a state of this learner by name, those of its own included: `tally(state)["n_pos"]`."""
         return tally_of(state.tally, self.layout.numbers)
@@ -146,7 +188,7 @@ class Learner(ABC):
         """
         return float(-tally["w0"] if self.loss_is_logistic else (tally["a"] + tally["b"]) / 2)
 
-    # Learners that keep more than a table and a few numbers say how it grows and what of it a file keeps.
+    # Learners whose state has extra arrays define how these grow and what of them a file stores.
 
     def extra_arrays(self, slots: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
         """Return the extra arrays of a state before the first row."""

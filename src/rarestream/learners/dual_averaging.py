@@ -57,19 +57,25 @@ LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 @register("dual-auc", loss="auc")
 @dataclass(frozen=True, kw_only=True)
 class DualAveraging(Learner):
-    """Dual averaging with adaptive rates: O(k) a row, good without tuning."""
+    """Dual averaging with per-coordinate learning rates: O(k) per row, good without tuning."""
 
-    loss: str = one_of("auc", "What is minimised: the squared hinge over pairs, or the log loss.", "auc", "logistic")
-    learning_rate: float = positive(None, "Length of the steps: gamma. None: 0.25 for auc, 1.3 for logistic.", **RATES)
-    beta: float = positive(0.03, "Holds back the steps of features seen seldom; the larger, the more.", **RATES)
-    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.", **STRENGTHS)
-    rate_power: float = non_negative(0.5, "How strongly the size of past slopes shortens steps: r.", most=2.0)
-    budget: int = whole(0, "Weights that may be other than zero at any time: B. 0: all. Not beside l1.", most=2**31 - 1)
+    loss: str = one_of(
+        "auc", "Loss to minimise: the squared hinge loss on pairs, or the logistic loss.", "auc", "logistic"
+    )
+    learning_rate: float = positive(None, "Learning rate: gamma. None: 0.25 for auc, 1.3 for logistic.", **RATES)
+    beta: float = positive(
+        0.03, "Smoothing term of the per-coordinate learning rates: larger values shorten early steps.", **RATES
+    )
+    l1: float = non_negative(0.0, "Strength of the l1 penalty, which makes weights exactly zero: lambda.", **STRENGTHS)
+    rate_power: float = non_negative(0.5, "Exponent of past loss slopes in the accumulators: r.", most=2.0)
+    budget: int = whole(
+        0, "Maximum number of non-zero weights at any time: B. 0: no limit. Not with l1.", most=2**31 - 1
+    )
 
     about: ClassVar[About] = About(
         objective="squared hinge on pairs, or logistic",
         cost="O(k)",
-        published="ours",
+        published="-",
         sparse="exact zeros with `l1` or `budget`",
         returns="last iterate",
         paper="ours; Xiao 2010, Algorithm 1, and Duchi et al. 2011, equation (3)",
@@ -79,7 +85,7 @@ class DualAveraging(Learner):
         super().__post_init__()
         if self.budget and self.l1:
             raise ValueError(
-                f"DualAveraging: budget and l1 both say which weights are zero; leave one of them 0, got "
+                f"DualAveraging: budget and l1 cannot be combined; leave one of them 0, got "
                 f"budget={self.budget} and l1={self.l1}."
             )
 
@@ -95,6 +101,10 @@ class DualAveraging(Learner):
     @property
     def name(self) -> str:
         return f"dual-{self.loss}"
+
+    @property
+    def title(self) -> str:
+        return f"dual averaging, {'logistic' if self.loss_is_logistic else 'AUC'}"
 
     @property
     def native(self) -> str:

@@ -74,20 +74,23 @@ LAYOUT = Layout(
 )
 
 
+LEAST_STAGED = 44  # fewest rows that stages can be planned for
+
+
 @register("fsauc")
 @dataclass(frozen=True, kw_only=True)
 class Fsauc(Learner):
-    """FSAUC of Liu et al. (ICML 2018): stages, whose mean is the model; weights in an l1 ball."""
+    """FSAUC of Liu et al. (ICML 2018): the model is the mean of the stage's iterates, within an l1 ball."""
 
-    learning_rate: float = positive(0.5, "Length of the steps of the first stage: g.", least=1e-12, most=1e12)
-    radius: float = positive(1000.0, "Bound on the sum of the absolute weights: r.", least=1e-12, most=1e12)
-    expected_rows: int = whole(10000, "Number of rows to plan the stages for: n; fewer than 44 make none.", 44)
+    learning_rate: float = positive(0.5, "Learning rate of the first stage: g.", least=1e-12, most=1e12)
+    radius: float = positive(1000.0, "Maximum l1 norm of the weights: r.", least=1e-12, most=1e12)
+    expected_rows: int = whole(10000, "Number of rows to plan the stages for: n.", LEAST_STAGED)
 
     about: ClassVar[About] = About(
         objective="square loss on pairs",
-        cost="O(k), or O(k + living weights) where `radius` binds",
+        cost="O(k); O(k + non-zero weights) while its l1 constraint is active",
         published="O(d)",
-        sparse="hardly: a weight is zero if it was in the whole stage",
+        sparse="almost none",
         returns="mean of the stage's iterates",
         paper="Liu, Zhang, Chen, Wang, Yang 2018, Algorithms 1 and 2",
     )
@@ -95,6 +98,13 @@ class Fsauc(Learner):
     @property
     def name(self) -> str:
         return "fsauc"
+
+    @property
+    def title(self) -> str:
+        return "FSAUC"
+
+    def expecting(self, rows: int, features: int) -> dict[str, Any]:
+        return {"expected_rows": max(LEAST_STAGED, rows)}
 
     @property
     def layout(self) -> Layout:

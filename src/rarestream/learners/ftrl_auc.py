@@ -50,19 +50,19 @@ EXACT = Layout({"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}, ("dot_neg", "dot_po
 @register("ftrl-auc")
 @dataclass(frozen=True, kw_only=True)
 class FtrlAuc(Learner):
-    """FTRL-AUC of Zhou, Ying and Skiena (ICDM 2020): O(k) a row, exact zeros with l1 > 0."""
+    """FTRL-AUC of Zhou, Ying and Skiena (ICDM 2020): O(k) per row, exact zeros with l1 > 0."""
 
-    learning_rate: float = positive(0.6, "Length of the steps: gamma in [1].", **RATES)
+    learning_rate: float = positive(0.6, "Learning rate: gamma in [1].", **RATES)
     l1: float = non_negative(
-        0.0, "Strength of the penalty that makes weights exactly zero: lambda in [1].", **STRENGTHS
+        0.0, "Strength of the l1 penalty, which makes weights exactly zero: lambda in [1].", **STRENGTHS
     )
-    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights.", **STRENGTHS)
+    l2: float = non_negative(0.0, "Strength of the l2 penalty, which shrinks weights.", **STRENGTHS)
     beta: float = positive(
-        1.0, "Holds back the steps of features seen seldom: the 1 of [1]'s rate gamma / (1 + sqrt(v)).", **RATES
+        1.0, "Smoothing term of the per-coordinate learning rates: the 1 of gamma / (1 + sqrt(v)) in [1].", **RATES
     )
 
     means: str = one_of(
-        "lazy", "Class means of the scores rows had, or of the scores they would have now.", "lazy", "exact"
+        "lazy", "Class means of the scores rows had when learned (lazy), or would have now (exact).", "lazy", "exact"
     )
 
     about: ClassVar[About] = About(
@@ -85,6 +85,10 @@ class FtrlAuc(Learner):
     @property
     def name(self) -> str:
         return "ftrl-auc"
+
+    @property
+    def title(self) -> str:
+        return "FTRL-AUC"
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.l2, self.beta]

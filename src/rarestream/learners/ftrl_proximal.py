@@ -36,13 +36,15 @@ from rarestream.learners.settings import RATES, STRENGTHS, non_negative, positiv
 @register("ftrl-proximal")
 @dataclass(frozen=True, kw_only=True)
 class FtrlProximal(Learner):
-    """FTRL-Proximal of McMahan et al. (KDD 2013), logistic loss: O(k) a row, exact zeros with l1 > 0."""
+    """FTRL-Proximal of McMahan et al. (KDD 2013), logistic loss: O(k) per row, exact zeros with l1 > 0."""
 
-    learning_rate: float = positive(4.0, "Length of the steps: alpha in [1], gamma above.", **RATES)
-    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.", **STRENGTHS)
-    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights.", **STRENGTHS)
-    beta: float = positive(1.0, "Holds back the steps of features seen seldom; the larger, the more.", **RATES)
-    intercept: bool = switch(True, "Whether the log odds have a constant term.")
+    learning_rate: float = positive(4.0, "Learning rate: alpha in [1], gamma above.", **RATES)
+    l1: float = non_negative(0.0, "Strength of the l1 penalty, which makes weights exactly zero: lambda.", **STRENGTHS)
+    l2: float = non_negative(0.0, "Strength of the l2 penalty, which shrinks weights.", **STRENGTHS)
+    beta: float = positive(
+        1.0, "Smoothing term of the per-coordinate learning rates: larger values shorten early steps.", **RATES
+    )
+    intercept: bool = switch(True, "Whether to fit an intercept.")
 
     loss_is_logistic: ClassVar[bool] = True
     about: ClassVar[About] = About(
@@ -57,6 +59,10 @@ class FtrlProximal(Learner):
     @property
     def name(self) -> str:
         return "ftrl-proximal"
+
+    @property
+    def title(self) -> str:
+        return "FTRL-Proximal"
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.l2, self.beta, float(self.intercept)]

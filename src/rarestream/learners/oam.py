@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rarestream.blocks import Block
-from rarestream.learners.base import About, Learner
+from rarestream.learners.base import About, Learner, Tuning
 from rarestream.learners.registry import register
 from rarestream.learners.settings import one_of, positive, whole
 from rarestream.learners.state import Layout, State, padded
@@ -56,17 +56,21 @@ LEARNING_RATES = {"sequential": 0.03, "gradient": 0.003}
 @register("oam")
 @dataclass(frozen=True, kw_only=True)
 class Oam(Learner):
-    """OAM of Zhao, Hoi, Jin and Yang (ICML 2011): a row meets `buffer` kept rows of the other class, O(buffer k)."""
+    """OAM of Zhao, Hoi, Jin and Yang (ICML 2011): a buffer of stored rows per class, O(buffer k) per row."""
 
     update: str = one_of(
-        "sequential", "A passive-aggressive step for each kept row, or one for all.", "sequential", "gradient"
+        "sequential",
+        "One passive-aggressive step per stored row (sequential), or one step for all (gradient).",
+        "sequential",
+        "gradient",
     )
     learning_rate: float = positive(
-        None, "Longest step of a pair: C in [1]. None: 0.03 for sequential, 0.003 for gradient."
+        None, "Maximum step of a pair: C in [1]. None: 0.03 for sequential, 0.003 for gradient."
     )
-    buffer: int = whole(100, "Rows kept of each class: N in [1].", least=1, most=1_000_000)
-    seed: int = whole(0, "Which rows chance keeps.")
+    buffer: int = whole(100, "Number of rows stored per class: N in [1].", least=1, most=1_000_000)
+    seed: int = whole(0, "Seed of the random choice of stored rows.")
 
+    tuning: ClassVar[Tuning | None] = Tuning("learning_rate", low=3e-4)
     about: ClassVar[About] = About(
         objective="hinge loss on pairs",
         cost="O(buffer k)",
@@ -84,6 +88,13 @@ class Oam(Learner):
     @property
     def name(self) -> str:
         return "oam"
+
+    @property
+    def title(self) -> str:
+        return "OAM"
+
+    def multiplications(self, rows: int, nonzeros: int, features: int) -> float:
+        return 2.0 * self.buffer * nonzeros
 
     @property
     def layout(self) -> Layout:

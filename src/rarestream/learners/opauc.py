@@ -7,7 +7,7 @@ gradient takes of them [1]. With m, C, n those of the other class:
 
     w <- (w + eta (e (x - m) - C w)) / (1 + eta lambda)
 
-rank = 0 keeps C in full: one d x d sum of x x' a class, and O(d^2) a row.
+rank = 0 keeps C in full: one d x d sum of x x' per class, and O(d^2) per row.
 
 rank > 0 is [1]'s OPAUCr: a sketch Z of `rank` columns takes the sum's place. Each row draws r,
 and adds x r' to the Z of its class, r to rho:
@@ -53,10 +53,10 @@ from rarestream.learners.state import Layout, State
 class Opauc(Learner):
     """OPAUC of Gao, Jin, Zhu and Zhou (ICML 2013): covariances in a sketch, or in full for a few thousand features."""
 
-    learning_rate: float = positive(0.3, "Length of the steps: eta in [1].")
-    l2: float = non_negative(0.0, "Strength of the penalty that shrinks weights: lambda in [1].")
-    rank: int = whole(50, "Columns of the sketch of the covariances: tau in [1]. 0: covariances in full.")
-    seed: int = whole(0, "Which random signs the sketch draws.")
+    learning_rate: float = positive(0.3, "Learning rate: eta in [1].")
+    l2: float = non_negative(0.0, "Strength of the l2 penalty, which shrinks weights: lambda in [1].")
+    rank: int = whole(50, "Number of columns of the covariance sketch: tau in [1]. 0: full covariances.")
+    seed: int = whole(0, "Seed of the random signs of the sketch.")
 
     about: ClassVar[About] = About(
         objective="square loss on pairs",
@@ -70,6 +70,15 @@ class Opauc(Learner):
     @property
     def name(self) -> str:
         return "opauc"
+
+    @property
+    def title(self) -> str:
+        return "OPAUC"
+
+    def multiplications(self, rows: int, nonzeros: int, features: int) -> float:
+        if not self.rank:
+            return 2.0 * rows * features**2
+        return 2.0 * self.rank * nonzeros + 2.0 * self.rank**2 * rows
 
     @property
     def native(self) -> str:

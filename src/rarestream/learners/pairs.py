@@ -12,12 +12,12 @@ from rarestream.blocks import Block
 from rarestream.errors import DataError, advice
 from rarestream.learners.state import State
 
-MOST = 5000  # features whose pairs are kept: two matrices, 200 MB in float32
+MAX_FEATURES = 5000  # two matrices of all pairs: 200 MB in float32
 LANES = 8
 
 
 def no_pairs(dtype: DTypeLike) -> dict[str, NDArray[Any]]:
-    """Before the first row. They grow with the rows, not with the room reserved for coordinates."""
+    """Return the extra arrays before the first row. They grow with the rows, not with the reserved coordinates."""
     return {"pairs": np.zeros((2, 0, 0), dtype)}
 
 
@@ -26,12 +26,12 @@ def reserve_pairs(state: State, block: Block, who: str) -> State:
     room = state.extra["pairs"].shape[1]
     if block.width <= room:
         return state
-    if block.width > MOST:
+    if block.width > MAX_FEATURES:
         raise DataError(
-            f"{who}: with rank=0 it keeps all pairs of features, of {MOST:,} at most, and feature index "
-            f"{block.width - 1} has come. Use a sketch of them, such as " + advice("rank=50.", "--set rank=50.")
+            f"{who}: rank=0 stores all pairs of at most {MAX_FEATURES:,} features, got feature index "
+            f"{block.width - 1}. Use a covariance sketch, such as " + advice("rank=50.", "--set rank=50.")
         )
-    return _placed(state, state.extra["pairs"], min(MOST, max(block.width, room * 3 // 2)))
+    return _placed(state, state.extra["pairs"], min(MAX_FEATURES, max(block.width, room * 3 // 2)))
 
 
 def dump_pairs(state: State) -> dict[str, NDArray[Any]]:
@@ -44,7 +44,7 @@ def dump_pairs(state: State) -> dict[str, NDArray[Any]]:
 
 def load_pairs(state: State, saved: Mapping[str, NDArray[Any]]) -> State:
     """Return the state with the pairs of a file; ValueError or KeyError if they break a rule."""
-    pairs, size = saved["pairs"], min(MOST, state.features)
+    pairs, size = saved["pairs"], min(MAX_FEATURES, state.features)
     if pairs.dtype != state.table.dtype or pairs.ndim != 3 or pairs.shape[0] != 2:
         raise ValueError(f"array 'pairs' is {pairs.dtype}{list(pairs.shape)}")
     if pairs.shape[1] != pairs.shape[2] or pairs.shape[1] > size:

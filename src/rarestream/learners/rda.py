@@ -9,7 +9,7 @@ gradient z / t, the enhanced l1-RDA of [1, Algorithm 2] has
     w = -sqrt(t) / gamma soft(z / t, lambda_t)
       = -1 / (gamma sqrt(t)) soft(z, t lambda + gamma rho sqrt(t)),    soft(z, u) = sign(z) max(|z| - u, 0),
 
-so a weight is a function of its own z and of t, read when needed: O(k) a row, where code
+so a weight is a function of its own z and of t, read when needed: O(k) per row, where code
 that stores w visits all d. The intercept is the weight of a feature that is 1 in every
 row, kept out of lambda and rho. The score is s, without the intercept. A row of
 importance h counts as h rows learned at one score.
@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner
+from rarestream.learners.base import About, Learner, Tuning
 from rarestream.learners.registry import register
 from rarestream.learners.settings import non_negative, positive, switch
 from rarestream.learners.state import Layout
@@ -32,14 +32,18 @@ from rarestream.learners.state import Layout
 @register("rda")
 @dataclass(frozen=True, kw_only=True)
 class Rda(Learner):
-    """Enhanced l1-RDA of Xiao (JMLR 2010), logistic loss: O(k) a row, exact zeros."""
+    """Enhanced l1-RDA of Xiao (JMLR 2010), logistic loss: O(k) per row, exact zeros."""
 
-    gamma: float = positive(0.01, "Holds back all steps: the larger, the shorter. gamma in [1].")
-    l1: float = non_negative(0.0, "Mean gradients up to this give weights that are exactly zero: lambda in [1].")
-    rho: float = non_negative(0.0, "Adds gamma rho / sqrt(t) to l1 after t rows.")
-    intercept: bool = switch(True, "Whether the log odds have a constant term.")
+    gamma: float = positive(0.01, "Inverse learning rate, larger values shorten all steps: gamma in [1].")
+    l1: float = non_negative(
+        0.0,
+        "Strength of the l1 penalty, a threshold on the mean gradient that makes weights exactly zero: lambda in [1].",
+    )
+    rho: float = non_negative(0.0, "Sparsity-enhancing term of [1]: adds gamma rho / sqrt(t) to l1 after t rows.")
+    intercept: bool = switch(True, "Whether to fit an intercept.")
 
     loss_is_logistic: ClassVar[bool] = True
+    tuning: ClassVar[Tuning | None] = Tuning("gamma")
     about: ClassVar[About] = About(
         objective="logistic",
         cost="O(k)",
@@ -52,6 +56,10 @@ class Rda(Learner):
     @property
     def name(self) -> str:
         return "rda"
+
+    @property
+    def title(self) -> str:
+        return "RDA"
 
     @property
     def layout(self) -> Layout:

@@ -14,27 +14,33 @@ _registry: dict[str, tuple[type[Learner], dict[str, Any]]] = {}
 
 
 def register(name: str, **preset: Any) -> Callable[[L], L]:
-    """Gives a learner, with some settings fixed, its name; the registry brings it to CLI, adapters and tests."""
+    """Register a learner class under a name, with some settings fixed; for use as a decorator."""
 
-    def put(cls: L) -> L:
+    def add(cls: L) -> L:
         _registry[name] = (cls, preset)
         return cls
 
-    return put
+    return add
 
 
 def learner_names() -> list[str]:
-    """The names `make_learner` and the command line know."""
+    """List the names of all learners.
+
+    Returns
+    -------
+    list of str
+        What `make_learner`, `Model` and the command line accept, sorted.
+    """
     return sorted(_registry)
 
 
 def learner_classes() -> list[type[Learner]]:
-    """Every registered learner, by name."""
+    """Return the class of every registered learner, sorted by name."""
     return sorted({cls for cls, _ in _registry.values()}, key=lambda cls: cls.__name__)
 
 
 def learner_class(name: str) -> tuple[type[Learner], dict[str, Any]]:
-    """The class behind a name, and the settings the name fixes."""
+    """Return the class that a name stands for, and the settings that the name fixes; ValueError if it is unknown."""
     if name not in _registry:
         near = nearest(name, _registry)
         hint = f"did you mean {near!r}? There" if near else "there"
@@ -43,16 +49,34 @@ def learner_class(name: str) -> tuple[type[Learner], dict[str, Any]]:
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """The word that was probably meant, if any looks like it; dual_auc is dual-auc."""
+    """Return the known word that was probably meant, or None if there is none like it; dual_auc finds dual-auc."""
     import difflib
 
-    spelled = {one.replace("_", "-"): one for one in known}
+    spelled = {name.replace("_", "-"): name for name in known}
     near = difflib.get_close_matches(str(word).lower().replace("_", "-"), spelled, 1)
     return spelled[near[0]] if near else None
 
 
 def make_learner(name: str, **settings: Any) -> Learner:
-    """The learner of that name; `make_learner(x.name, **x.settings) == x` for every learner x."""
+    """Make a learner by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `learner_names()`, such as "dual-auc".
+    **settings
+        Settings of the learner, such as `learning_rate=0.5`. By default those of its class.
+
+    Returns
+    -------
+    Learner
+        `make_learner(x.name, **x.settings) == x` for every learner x.
+
+    Raises
+    ------
+    ValueError
+        If the name or a setting is unknown, or a value is out of its range.
+    """
     cls, preset = learner_class(name)
     known = {field.name for field in dataclasses.fields(cls)}
     for word in settings:
@@ -67,7 +91,7 @@ def make_learner(name: str, **settings: Any) -> Learner:
 
 
 def parse_setting(name: str, word: str, text: str) -> Any:
-    """A setting typed on a command line, as the value its learner expects."""
+    """Convert a setting from the command line to the value that its learner expects."""
     cls, _ = learner_class(name)
     if isinstance(getattr(cls, word, None), bool):
         spelled = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

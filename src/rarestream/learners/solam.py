@@ -72,12 +72,16 @@ LAYOUT = Layout(
 @register("solam")
 @dataclass(frozen=True, kw_only=True)
 class Solam(Learner):
-    """SOLAM of Ying, Wen and Lyu (NIPS 2016): O(k) a row; the model is the mean of the iterates."""
+    """SOLAM of Ying, Wen and Lyu (NIPS 2016): O(k) per row; the model is the mean of the iterates."""
 
-    learning_rate: float = positive(7.0, "Length of the steps: xi in gamma = xi / sqrt(t).", least=1e-12, most=1e12)
-    radius: float = positive(5.0, "Bound on the norm of the weights: r.", least=1e-12, most=1e12)
+    learning_rate: float = positive(
+        7.0, "Initial learning rate: xi; row t has the rate xi / sqrt(t).", least=1e-12, most=1e12
+    )
+    radius: float = positive(5.0, "Maximum Euclidean norm of the weights: r.", least=1e-12, most=1e12)
     expected_features: int = whole(
-        0, "Start from weights r / sqrt(D) on the first D features; 0: from zero.", most=LARGEST_INDEX + 1
+        0,
+        "Number D of features whose weights start at r / sqrt(D). 0: all weights start at zero.",
+        most=LARGEST_INDEX + 1,
     )
 
     about: ClassVar[About] = About(
@@ -92,6 +96,13 @@ class Solam(Learner):
     @property
     def name(self) -> str:
         return "solam"
+
+    @property
+    def title(self) -> str:
+        return "SOLAM"
+
+    def expecting(self, rows: int, features: int) -> dict[str, Any]:
+        return {"expected_features": features}
 
     @property
     def layout(self) -> Layout:

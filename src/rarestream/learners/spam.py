@@ -76,14 +76,19 @@ CHILDREN = 4  # of an entry of the heap, as in native/zeroing_heap.hpp
 @register("spam")
 @dataclass(frozen=True, kw_only=True)
 class Spam(Learner):
-    """SPAM of Natole, Ying and Lyu (ICML 2018): O(k) a row, O(k log d) with l1 and its exact zeros."""
+    """SPAM of Natole, Ying and Lyu (ICML 2018): O(k) per row, O(k log d) with l1 and its exact zeros."""
 
-    learning_rate: float = positive(1.5, "Length of the first step: xi, where step t is xi / sqrt(t) long.")
-    penalty: str = one_of("l2", "Which strengths count: l1, l2, or with elasticnet both.", "l1", "l2", "elasticnet")
-    l1: float = non_negative(1e-4, "Strength of the penalty that makes weights exactly zero; not with penalty l2.")
-    l2: float = non_negative(1e-4, "Strength of the penalty that shrinks weights; not with penalty l1.")
+    learning_rate: float = positive(1.5, "Initial learning rate: xi; row t has the rate xi / sqrt(t).")
+    penalty: str = one_of("l2", "Penalty: l1, l2, or both with elasticnet.", "l1", "l2", "elasticnet")
+    l1: float = non_negative(
+        1e-4, "Strength of the l1 penalty, which makes weights exactly zero. Ignored with penalty='l2'."
+    )
+    l2: float = non_negative(1e-4, "Strength of the l2 penalty, which shrinks weights. Ignored with penalty='l1'.")
     gradient: str = one_of(
-        "sparse", "Of [1], a multiple of the row; or full, of [2], through the class means too.", "sparse", "full"
+        "sparse",
+        "Gradient of [1], a multiple of the row (sparse), or of [2], through the class means too (full).",
+        "sparse",
+        "full",
     )
 
     about: ClassVar[About] = About(
@@ -98,6 +103,10 @@ class Spam(Learner):
     @property
     def name(self) -> str:
         return "spam"
+
+    @property
+    def title(self) -> str:
+        return "SPAM"
 
     @property
     def native(self) -> str:

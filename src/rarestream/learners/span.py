@@ -1,4 +1,4 @@
-"""What learners keep whose steps go along the class means: native/low_rank_weights.hpp and native/dense_weights.hpp."""
+"""State layouts of learners whose steps go along the class means: low_rank_weights.hpp, dense_weights.hpp in native."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ gradient needs the mean rows m+ and m- of both classes, besides the row itself:
 p is the share of positives among the t rows so far; p, m+, m- count the current row. a and b
 are those of the current w in every row. soft(z, t) = sign(z) max(|z| - t, 0).
 
-Without l1, O(k) a row is exact: w = u + M alpha, where M holds the two class sums; u moves with
+Without l1, O(k) per row is exact: w = u + M alpha, where M holds the two class sums; u moves with
 x, alpha with the means, and a and b come from the inner products M'u and M'M, which are kept
 up. With l1 > 0 every weight is thresholded in every row: one pass over all coordinates, which
 also sums a and b for the next row.
@@ -35,7 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rarestream.learners.base import About, Learner
+from rarestream.learners.base import About, Learner, Tuning
 from rarestream.learners.registry import register
 from rarestream.learners.settings import non_negative, positive
 from rarestream.learners.span import DENSE, SPAN
@@ -45,11 +45,12 @@ from rarestream.learners.state import Layout
 @register("spauc")
 @dataclass(frozen=True, kw_only=True)
 class Spauc(Learner):
-    """SPAUC of Lei and Ying (JMLR 2021): O(k) a row without l1, one pass over all coordinates with it."""
+    """SPAUC of Lei and Ying (JMLR 2021): O(k) per row without l1, one pass over all coordinates with it."""
 
-    mu: float = positive(0.003, "How fast steps shorten: eta = 2 / (mu (t - 1) + 1).")
-    l1: float = non_negative(0.0, "Strength of the penalty that makes weights exactly zero: lambda.")
+    mu: float = positive(0.003, "Decay of the learning rate: row t has the rate 2 / (mu (t - 1) + 1).")
+    l1: float = non_negative(0.0, "Strength of the l1 penalty, which makes weights exactly zero: lambda.")
 
+    tuning: ClassVar[Tuning | None] = Tuning("mu", 1e-4, 0.02)
     about: ClassVar[About] = About(
         objective="square loss on pairs",
         cost="O(k); O(d) with `l1`",
@@ -70,6 +71,10 @@ class Spauc(Learner):
     @property
     def name(self) -> str:
         return "spauc"
+
+    @property
+    def title(self) -> str:
+        return "SPAUC"
 
     def kernel_settings(self) -> list[float]:
         return [self.mu] if self.l1 == 0 else [self.mu, self.l1]

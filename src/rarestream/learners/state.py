@@ -49,12 +49,12 @@ class Layout(NamedTuple):
 
     def split(self, table: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return a table, given column by column, as one array per name."""
-        found, first = {}, 0
+        columns, first = {}, 0
         for name, width in self.columns.items():
             part = table[first : first + width]
-            found[name] = part[0] if width == 1 else np.ascontiguousarray(part.T)
+            columns[name] = part[0] if width == 1 else np.ascontiguousarray(part.T)
             first += width
-        return found
+        return columns
 
 
 PAIR = Layout({"z": 1, "n": 1})  # z and n = sqrt(v)
@@ -100,7 +100,10 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike, stacked: bool = False, few: 
     if size < HUGE and not (few and size):
         return np.zeros(shape, kind, order)
     try:
-        plain = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MAP_PRIVATE"):
+            plain = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        else:  # Windows
+            plain = mmap.mmap(-1, size)
     except (OSError, OverflowError) as error:
         raise MemoryError(f"no room for {size} bytes") from error
     if hasattr(mmap, "MADV_NOHUGEPAGE"):

@@ -25,16 +25,16 @@ def average_precision(labels: ArrayLike, scores: ArrayLike, importances: ArrayLi
     Returns
     -------
     float
-        Between 0 and 1.
+        The average precision, between 0 and 1.
 
     Raises
     ------
     DataError
-        If a row is invalid, or a class is missing.
+        As for `auc`.
     """
-    found, false = _native.tally_scores(*valid_rows("average_precision", labels, scores, importances))
-    so_far = np.cumsum(found)
-    return float((found * (so_far / (so_far + np.cumsum(false)))).sum() / so_far[-1])
+    true, false = _native.tally_scores(*valid_rows("average_precision", labels, scores, importances))
+    so_far = np.cumsum(true)
+    return float((true * (so_far / (so_far + np.cumsum(false)))).sum() / so_far[-1])
 
 
 def recall_at_fpr(
@@ -61,9 +61,9 @@ def recall_at_fpr(
     """
     wanted = np.asarray(fprs, np.float64)
     if not ((wanted >= 0) & (wanted <= 1)).all():
-        raise DataError(f"recall_at_fpr: rates lie between 0 and 1, got {wanted}.")
-    found, false = _native.tally_scores(*valid_rows("recall_at_fpr", labels, scores, importances))
-    recall, rate = (np.concatenate([[0.0], np.cumsum(part)]) for part in (found, false))
+        raise DataError(f"recall_at_fpr: rates must be between 0 and 1, got {wanted}.")
+    true, false = _native.tally_scores(*valid_rows("recall_at_fpr", labels, scores, importances))
+    recall, rate = (np.concatenate([[0.0], np.cumsum(part)]) for part in (true, false))
     recall, rate = recall / recall[-1], rate / rate[-1]
     reached: NDArray[np.float64] = recall[np.searchsorted(rate, wanted, side="right") - 1]
     return reached

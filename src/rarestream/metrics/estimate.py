@@ -145,5 +145,5 @@ def welch(placed: Placements) -> tuple[float, float]:
 def checked_level(level: float) -> float:
     """Return the confidence level, or raise a DataError if it is not between 0 and 1."""
     if not 0 < level < 1:
-        raise DataError(f"metrics: level must lie between 0 and 1, got {level}; 0.95 is usual.")
+        raise DataError(f"metrics: level must be between 0 and 1, got {level}; 0.95 is usual.")
     return level

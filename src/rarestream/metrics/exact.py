@@ -37,7 +37,7 @@ def auc(labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = No
     Returns
     -------
     float
-        Between 0 and 1.
+        The AUC, between 0 and 1.
 
     Raises
     ------

@@ -69,7 +69,13 @@ class StreamingAuc:
             raise_fault("StreamingAuc.add", fault, row, rows.labels if labels is None else labels, rows)
 
     def merge(self, other: StreamingAuc) -> None:
-        """Add all rows of another StreamingAuc. The bound is that of a single stream of all rows."""
+        """Add all rows of another StreamingAuc. The bound is that of a single stream of all rows.
+
+        Parameters
+        ----------
+        other : StreamingAuc
+            It does not change.
+        """
         self._sketch.merge(other._sketch)
 
     @property
@@ -92,6 +98,11 @@ class StreamingAuc:
         -------
         Estimate
             nan, with the interval [0, 1], while a class is missing.
+
+        Raises
+        ------
+        DataError
+            If `level` is not between 0 and 1.
         """
         checked_level(level)
         (rows_pos, weight_pos, squares_pos) = self._sketch.totals(True)
@@ -124,12 +135,34 @@ class StreamingAuc:
         return self._sketch.totals(False)[1]
 
     def state(self) -> State:
-        """Return the complete state as named arrays, for `from_state`; small after few rows."""
+        """Return the complete state, for `from_state`.
+
+        Returns
+        -------
+        dict of str to array
+            Named arrays; small after few rows.
+        """
         return self._sketch.state()
 
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> StreamingAuc:
-        """Return the StreamingAuc that has this `state()`, bit for bit. Raises DataError if there can be none."""
+        """Return the StreamingAuc with this state, bit for bit.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+            What `state()` returned.
+
+        Returns
+        -------
+        StreamingAuc
+            It continues as the original would.
+
+        Raises
+        ------
+        DataError
+            If the state is invalid.
+        """
         self = cls()
         try:
             self._sketch.load({name: np.asarray(array) for name, array in state.items()})

@@ -90,7 +90,12 @@ class WindowedAuc:
         Parameters
         ----------
         level : float, between 0 and 1, default 0.95
-            Confidence level.
+            Confidence level; DataError if it is not in this range.
+
+        Returns
+        -------
+        Estimate
+            nan, with the interval [0, 1], while a class is missing.
         """
         checked_level(level)
         now = self.state()
@@ -100,7 +105,13 @@ class WindowedAuc:
         return auc_interval(now["labels"], now["scores"], None if plain else now["importances"], level)
 
     def state(self) -> State:
-        """Return the window as named arrays, oldest row first, for `from_state`."""
+        """Return the window, for `from_state`.
+
+        Returns
+        -------
+        dict of str to array
+            Named arrays, oldest row first.
+        """
         order = (self._at - self._count + np.arange(self._count)) % self.window
         return {
             "window": np.array([self.window], np.int64),
@@ -111,7 +122,18 @@ class WindowedAuc:
 
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> WindowedAuc:
-        """Return the WindowedAuc that has this `state()`. Raises DataError if there can be none."""
+        """Return the WindowedAuc with this state.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+            What `state()` returned; DataError if it is invalid.
+
+        Returns
+        -------
+        WindowedAuc
+            It continues as the original would.
+        """
         where = "WindowedAuc.from_state"
         missing = {"window", "labels", "scores", "importances"} - set(state)
         if missing:

@@ -1,4 +1,4 @@
-"""What of a model stands in its file: which header and which arrays. The format is specified in docs/model-file.md."""
+"""A model as the header and the arrays of its file, and back. The format is specified in docs/model-file.md."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from rarestream._version import __version__
 from rarestream.engines import Engine, load_engine
-from rarestream.engines.base import dump_largest
+from rarestream.engines.arrays import dump_largest
 from rarestream.errors import ModelFileError
 from rarestream.learners import make_learner
 from rarestream.metrics import SortedCheck, StreamingAuc
 
 KINDS = ("resumable", "scoring")
-PROGRESS = "progress."  # before the names of the arrays of the progressive AUC
+PROGRESS = "progress."  # prefix of the names of the arrays of the progressive AUC
 
 FileParts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # header and arrays
 
@@ -32,7 +32,7 @@ class ChosenBy(NamedTuple):
 
 @dataclass
 class Saved:
-    """All of a model that a file keeps."""
+    """Everything of a model that a file stores."""
 
     engine: Engine
     dtype: str
@@ -68,11 +68,11 @@ def encode(model: Saved, kind: str) -> FileParts:
     if kind == "resumable":
         arrays = engine.dump(model.n_features)
         arrays |= {PROGRESS + name: part for name, part in model.progress.state().items()}
-        learner, dtype, told = engine.learner, model.dtype, engine.header()
+        learner, dtype, extra_header = engine.learner, model.dtype, engine.header()
     else:
         arrays = _scoring_arrays(engine, model.n_features)
-        learner, dtype, told = engine.leader, str(arrays["weight"].dtype), {}
-        if learner is not engine.learner:  # a race ends where nothing more is learned
+        learner, dtype, extra_header = engine.leader, str(arrays["weight"].dtype), {}
+        if learner is not engine.learner:  # nothing more is learned, so a race ends here
             chosen_by = ChosenBy(engine.learner.name, model.rows)
     header: dict[str, Any] = {
         "kind": kind,
@@ -85,7 +85,7 @@ def encode(model: Saved, kind: str) -> FileParts:
         "positives": model.positives,
         "source": model.source,
         "metrics": model.metrics,
-        **told,
+        **extra_header,
     }
     if chosen_by is not None:
         header["chosen_by"] = chosen_by._asdict()
@@ -103,7 +103,7 @@ def encode(model: Saved, kind: str) -> FileParts:
 
 
 def _scoring_arrays(engine: Engine, n_features: int) -> dict[str, NDArray[Any]]:
-    """The weights that are not zero, and what turns their scores into decisions."""
+    """Return the non-zero weights, and the numbers that turn their scores into decisions."""
     chunks = [
         (start + at, part[at]) for start, part in engine.weight_chunks(n_features) for at in [np.flatnonzero(part)]
     ]
@@ -114,7 +114,7 @@ def _scoring_arrays(engine: Engine, n_features: int) -> dict[str, NDArray[Any]]:
 
 
 def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> Saved:
-    """Return the model of a file; ModelFileError, which starts with `name`, if the file breaks a rule."""
+    """Return the model of a file; ModelFileError, whose message starts with `name`, if the file is invalid."""
     try:
         count = header["features"]["count"]
         if type(count) is not int or count < 0 or header["features"]["space"] != "columns":
@@ -130,8 +130,8 @@ def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: 
         if "label_order" in header:
             model.order = SortedCheck.from_state(list(header["label_order"]))
         if "chosen_by" in header:
-            told = header["chosen_by"]
-            model.chosen_by = ChosenBy(str(told["name"]), _count(told["rows"]))
+            chosen_by = header["chosen_by"]
+            model.chosen_by = ChosenBy(str(chosen_by["name"]), _count(chosen_by["rows"]))
         if model.engine.resumable:
             progress = {key[len(PROGRESS) :]: part for key, part in arrays.items() if key.startswith(PROGRESS)}
             if not all(np.isfinite(part).all() for part in progress.values()):

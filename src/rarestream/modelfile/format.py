@@ -33,7 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """The file of a header and arrays, whole or not at all."""
+    """Write a header and arrays to a file, completely or not at all; ModelFileError if that fails."""
     try:
         write_whole(path, to_bytes(header, arrays))
     except OutputError as error:
@@ -41,8 +41,10 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
 
 def peek(path: str | os.PathLike[str]) -> Header | None:
-    """The header of a model file; None if the file is none. Reads no arrays and checks nothing else: it tells a model
-    from other files by what is in it, whatever its name."""
+    """Return the header of a model file; None if it is not a model file.
+
+    It is recognised by its contents, whatever its name. No arrays are read, and nothing else is checked.
+    """
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -55,21 +57,22 @@ def peek(path: str | os.PathLike[str]) -> Header | None:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
-    """The header and the arrays of a file; ModelFileError if anything about it is not as it should be.
+    """Return the header and the arrays of a file; ModelFileError if it is not a valid model file.
 
-    The header is looked at first. The arrays of a regular file are mapped, once they are known to lie within it.
+    The header is checked first. The arrays of a regular file are mapped into memory once they are known to lie in it.
     """
     try:
         with open(path, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return _parsed(file, None, plain(path))
-            return _parsed(file, status.st_size, plain(path), mapped=True)
+            return _parsed(file, status.st_size, plain(path), mapped=os.name != "nt")  # Windows replaces no mapped file
     except OSError as error:
         raise ModelFileError(f"{plain(path)}: cannot be read ({error.strerror}).") from error
 
 
 def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the bytes of the file of a header and arrays; ModelFileError if they cannot be stored."""
     from safetensors.numpy import save
 
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -89,11 +92,12 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> b
 
 
 def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
+    """Return the header and the arrays of the bytes of a file; error messages start with `name`."""
     return _parsed(io.BytesIO(data), len(data), name)
 
 
 def _parsed(file: IO[bytes], size: int | None, name: str, mapped: bool = False) -> tuple[Header, Arrays]:
-    """What stands in a file of so many bytes; None: a pipe, of which nobody knows."""
+    """Return the header and the arrays of a file of `size` bytes; None: a pipe, of unknown size."""
     text = _container(file, size, name)
     metadata, entries = _entries(text, name)
     try:
@@ -110,7 +114,7 @@ def _parsed(file: IO[bytes], size: int | None, name: str, mapped: bool = False) 
     start, length = 8 + len(text), sum(entry.size for entry in entries)
     if size is not None and size != start + length:
         raise ModelFileError(
-            f"{name}: {size:,} bytes long, but its header tells of {start + length:,}: cut short or damaged. "
+            f"{name}: {size:,} bytes long, but its header requires {start + length:,}: truncated or damaged. "
             "Use another copy."
         )
     if mapped and length:
@@ -118,7 +122,7 @@ def _parsed(file: IO[bytes], size: int | None, name: str, mapped: bool = False) 
     else:
         data, start = _exactly(file, length), 0
         if len(data) < length or file.read(1):
-            raise ModelFileError(f"{name}: longer or shorter than its header tells: damaged. Use another copy.")
+            raise ModelFileError(f"{name}: longer or shorter than its header requires: damaged. Use another copy.")
     arrays: Arrays = {}
     for entry in entries:
         array = np.frombuffer(data, entry.dtype, entry.items, start)
@@ -148,7 +152,7 @@ class _Entry(NamedTuple):
 
 
 def _container(file: IO[bytes], size: int | None, name: str) -> bytes:
-    """The text of the container's header: the first bytes of a file say how long it is."""
+    """Return the text of the container's header, whose length is in the first bytes of the file."""
     if size == 0:
         raise ModelFileError(f"{name}: the file is empty. It was never a model, or its writing was cut short.")
     start = _exactly(file, 8)
@@ -161,32 +165,32 @@ def _container(file: IO[bytes], size: int | None, name: str) -> bytes:
 
 
 def _entries(text: bytes, name: str) -> tuple[dict[str, str], list[_Entry]]:
-    """The metadata, and the arrays one after the other without a gap. Nothing but what `to_bytes` writes is read."""
+    """Return the metadata, and the entries of the arrays, which follow each other without a gap."""
     kinds = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
     try:
         whole = json.loads(text)
         if json.dumps(whole, separators=(",", ":"), ensure_ascii=False).encode().ljust(len(text)) != text:
             raise ValueError("its header is spelled otherwise")
         metadata = dict(whole.pop("__metadata__"))
-        found: list[_Entry] = []
+        entries: list[_Entry] = []
         end = 0
         for key, entry in whole.items():
             if entry["dtype"] not in kinds:
-                raise ValueError(f"array {key!r} has the type {entry['dtype']!r}; a model has none such")
+                raise ValueError(f"array {key!r} has the type {entry['dtype']!r}, which no model file has")
             shape = tuple(entry["shape"])
             if len(shape) > 4 or not all(type(axis) is int and 0 <= axis < 1 << 40 for axis in shape):
                 raise ValueError(f"array {key!r} has the shape {list(shape)}")
-            found.append(_Entry(key, np.dtype(kinds[entry["dtype"]]), shape))
-            begin, end = end, end + found[-1].size
+            entries.append(_Entry(key, np.dtype(kinds[entry["dtype"]]), shape))
+            begin, end = end, end + entries[-1].size
             if entry["data_offsets"] != [begin, end]:
-                raise ValueError(f"array {key!r} does not stand where its shape and the arrays before it say")
+                raise ValueError(f"array {key!r} is not at the offset that the arrays before it require")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(f"{name}: not a rarestream model, or damaged ({error}).") from None
-    return metadata, found
+    return metadata, entries
 
 
 def _exactly(file: IO[bytes], size: int) -> bytes:
-    """So many bytes, or all there are: memory is asked for as they come."""
+    """Read up to `size` bytes in pieces, so that a false size does not allocate memory."""
     parts, left = [], size
     while left and (part := file.read(min(left, 1 << 24))):
         parts.append(part)
@@ -206,7 +210,7 @@ def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _as_written(header: Header, text: str) -> bool:
-    """0E0 for 0.0 is the same number, but not what was written; 9e999 is a float no file of ours holds."""
+    """Return whether the header is spelled as `to_bytes` spells it: not 0E0 for 0.0, and no infinity such as 9e999."""
     try:
         return _json(header) == text
     except ValueError:

@@ -1,6 +1,6 @@
-"""Race: many settings in one pass over the data, the best of them trained at its end."""
+"""Races: many settings learn the same rows in one pass, and the best of them is the trained model."""
 
 from rarestream.race.entrants import grid, rivals
-from rarestream.race.racing import Entrant, Race, Racing, race
+from rarestream.race.racing import Entrant, RaceResult, Racing, race
 
-__all__ = ["Entrant", "Race", "Racing", "grid", "race", "rivals"]
+__all__ = ["Entrant", "RaceResult", "Racing", "grid", "race", "rivals"]

@@ -1,4 +1,4 @@
-"""Who races: settings from a word, a list or a grid."""
+"""The settings of a race: those of "auto", a list, or a grid."""
 
 from __future__ import annotations
 
@@ -11,30 +11,53 @@ from rarestream.learners.auto import Auto
 from rarestream.learners.ftrl_auc import FtrlAuc
 from rarestream.learners.ftrl_proximal import FtrlProximal
 
-MOST = 1024
+MAX_SETTINGS = 1024
 
 
 def entrants(settings: str | Sequence[Learner | str]) -> list[Learner]:
-    """The learners that race: those of "auto", or a list of learners or of their names."""
+    """Return the learners to race, each once: those of "auto", or a list of learners or of their names."""
     if isinstance(settings, str) and settings != "auto":
         raise ValueError(f'race: settings are "auto" or a list of learners, got {settings!r}.')
-    found = Auto.candidates() if isinstance(settings, str) else [_learner(one) for one in settings]
-    unique = list(dict.fromkeys(found))
+    learners = Auto.candidates() if isinstance(settings, str) else [_learner(setting) for setting in settings]
+    unique = list(dict.fromkeys(learners))
     if not unique:
         raise ValueError('race: there are no settings to race. Pass some learners, or "auto".')
-    if len(unique) > MOST:
-        raise ValueError(f"race: at most {MOST} settings race at once, got {len(unique)}. Race a thinner grid first.")
+    if len(unique) > MAX_SETTINGS:
+        raise ValueError(
+            f"race: at most {MAX_SETTINGS} settings can race, got {len(unique)}. Use a coarser grid first."
+        )
     return unique
 
 
 def grid(name: str, **values: Any) -> list[Learner]:
-    """Every combination of some values of a learner's settings: grid("ftrl-auc", learning_rate=[0.1, 1], l1=[0, 1])."""
-    lists = [list(one) if isinstance(one, Sequence) and not isinstance(one, str) else [one] for one in values.values()]
+    """Return a learner for every combination of some values of its settings.
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner, such as "ftrl-auc".
+    **values
+        A value or a list of values for each setting, such as `learning_rate=[0.1, 1], l1=[0, 1]`.
+
+    Returns
+    -------
+    list of Learner
+        The values of the last setting change first.
+
+    Raises
+    ------
+    ValueError
+        If the name or a setting is unknown, or a value is out of its range.
+    """
+    lists = [
+        list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        for value in values.values()
+    ]
     return [make_learner(name, **dict(zip(values, chosen, strict=True))) for chosen in itertools.product(*lists)]
 
 
 def rivals() -> list[Learner]:
-    """FTRL-AUC and FTRL-Proximal at eight learning rates each, without penalties: to race against the default set."""
+    """Return FTRL-AUC and FTRL-Proximal at eight learning rates each, without penalties."""
     rates = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
     return [FtrlAuc(learning_rate=rate, l1=0.0) for rate in rates] + [
         FtrlProximal(learning_rate=rate, l1=0.0) for rate in rates

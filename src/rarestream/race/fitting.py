@@ -1,6 +1,7 @@
 """Fit many settings over the same rows: side by side in lanes where they can share a pass, in a Model each where not.
 
-A setting that cannot learn a row, because its weights grow beyond float32, drops out with the reason; the others go on.
+A setting that cannot learn a row, because its weights grow beyond float32, drops out with the reason; the others
+continue.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rarestream.errors import DataError, RowError
 from rarestream.learners import Learner
 from rarestream.model import Model
 
-GROUP, LEAST_GROUP = 32, 16  # lanes of a kernel: with more a coordinate is too large; fewer are not worth a thread
+MAX_GROUP, MIN_GROUP = 32, 16  # lanes per kernel: with more a coordinate is too large; fewer are not worth a thread
 
 Scores = NDArray[np.float32]
 
@@ -32,10 +33,10 @@ class ManyFits:
     ----------
     learners : sequence of Learner
         The settings; they are numbered in this order.
-    scale : str
+    scale : {"unit", "max", "none"}, default "unit"
         How rows are scaled.
-    threads : int
-        How many threads learn at most.
+    threads : int, >= 1, default 1
+        Maximum number of threads that learn.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class ManyFits:
         in_lanes = [number for number, learner in enumerate(learners) if learner.lane() is not None]
         self._groups = [
             LaneGroup.start([learners[number] for number in numbers], scale, numbers)
-            for numbers in _dealt(in_lanes, threads)
+            for numbers in _divided(in_lanes, threads)
         ]
         alone = [number for number in range(len(learners)) if number not in in_lanes]
         self._models = {number: Model(learners[number], scale=scale) for number in alone}
@@ -64,12 +65,12 @@ class ManyFits:
 
     @property
     def bytes(self) -> int:
-        """The memory that a feature takes in all settings."""
+        """Memory per feature, of all settings together."""
         alone = sum(sum(model.learner.layout.columns.values()) * 4 for model in self._models.values())
         return sum(group.bytes for group in self._groups) + alone
 
     def reserve(self, n_features: int, most: int | None = None) -> None:
-        """Make room for so many features and some more, but not for more than `most`. A Model makes room by itself."""
+        """Make room for so many features and some more, but at most for `most`. Models make room by themselves."""
         for group in self._groups:
             group.reserve(n_features, n_features if most is None else most)
 
@@ -91,7 +92,7 @@ class ManyFits:
         scores = np.full((len(block), len(self.learners)), np.nan, np.float32)
         known = len(self.errors)
         jobs = [partial(self._learn_group, group, block, scores) for group in self._groups]
-        jobs += [partial(self._learn_alone, *one, block, again, scores) for one in self._models.items()]
+        jobs += [partial(self._learn_alone, *item, block, again, scores) for item in self._models.items()]
         list((self._pool.map if self._pool else map)(lambda job: job(), jobs))
         if len(self.errors) > known:
             scores[:, list(self.errors)] = np.nan
@@ -117,12 +118,14 @@ class ManyFits:
         return self._models[number]
 
     def drop(self, numbers: Container[int]) -> None:
-        """Go on without some settings, in fewer lanes as soon as a register of them is free."""
+        """Drop some settings; the others are regrouped once a whole register of lanes is free."""
         self._models = {number: model for number, model in self._models.items() if number not in numbers}
         for group in self._groups:
             group.drop(numbers)
-        needed = _dealt([number for group in self._groups for number in group.numbers], self._threads)
-        if sum(math.ceil(len(part) / WIDTH) * WIDTH * 8 for part in needed) != sum(one.bytes for one in self._groups):
+        needed = _divided([number for group in self._groups for number in group.numbers], self._threads)
+        if sum(math.ceil(len(part) / WIDTH) * WIDTH * 8 for part in needed) != sum(
+            group.bytes for group in self._groups
+        ):
             self._groups = [LaneGroup.regroup(self._groups, part) for part in needed]
 
     def close(self) -> None:
@@ -131,11 +134,11 @@ class ManyFits:
             self._pool.shutdown()
 
     def _learn_group(self, group: LaneGroup, block: Block, scores: Scores) -> None:
-        """Learn rows in lanes. At a row that is too large for some of them, those drop out and the others go on."""
+        """Learn rows in lanes. Lanes for which a row is too large drop out, and the others continue."""
         done = 0
         while group.numbers:
-            learned, found = group.learn(block[done:])
-            scores[done : done + learned, group.numbers] = found[:learned]
+            learned, lane_scores = group.learn(block[done:])
+            scores[done : done + learned, group.numbers] = lane_scores[:learned]
             done += learned
             if done == len(block):
                 return
@@ -143,13 +146,13 @@ class ManyFits:
                 raise RowError("race", done, changed)
             row = block[done : done + 1]
             failed = [number for number in group.numbers if not self._can_learn(group, number, row)]
-            failed = failed or list(group.numbers)  # a row at the very bound, where rounding decides
+            failed = failed or list(group.numbers)  # none fails alone: the row is at the bound, where rounding decides
             self.errors |= {number: RowError("race", done, group.overflow(number)) for number in failed}
             left = [number for number in group.numbers if number not in failed]
             group.drop(failed)
             if left:
-                fewer = LaneGroup.regroup([group], left)
-                self._groups[self._groups.index(group)] = group = fewer
+                smaller = LaneGroup.regroup([group], left)
+                self._groups[self._groups.index(group)] = group = smaller
 
     @staticmethod
     def _can_learn(group: LaneGroup, number: int, row: Block) -> bool:
@@ -180,21 +183,21 @@ def fit_many(
         The settings.
     rows : callable
         Given the number of a pass, from 0, returns its Blocks.
-    scale : str
+    scale : {"unit", "max", "none"}, default "unit"
         How rows are scaled.
-    n_features : int
+    n_features : int, default 0
         The largest feature index plus one.
-    passes : int
+    passes : int, >= 1, default 1
         Total number of passes.
     watch : callable, optional
-        Is given every Block that was learned, the scores its rows had before, and the number of the pass.
+        Called with every Block that was learned, the scores its rows had before, and the number of the pass.
 
     Returns
     -------
     ManyFits
-        Has a model, or the reason why there is none, for each setting.
+        A model, or the reason why there is none, for each setting.
     float
-        The processor time it took, in seconds.
+        Processor time in seconds.
     """
     start = time.thread_time()
     fits = ManyFits(learners, scale)
@@ -209,11 +212,11 @@ def fit_many(
     return fits, time.thread_time() - start
 
 
-def _dealt(numbers: list[int], threads: int) -> list[list[int]]:
-    """Settings dealt to kernels, about as many to each."""
+def _divided(numbers: list[int], threads: int) -> list[list[int]]:
+    """Return the settings divided between kernels, about as many for each."""
     if not numbers:
         return []
     count = len(numbers)
-    groups = max(math.ceil(count / GROUP), min(threads, math.ceil(count / LEAST_GROUP)))
+    groups = max(math.ceil(count / MAX_GROUP), min(threads, math.ceil(count / MIN_GROUP)))
     size = math.ceil(count / groups / WIDTH) * WIDTH
     return [numbers[first : first + size] for first in range(0, count, size)]

@@ -1,7 +1,7 @@
-"""Sample: the scores of rows under every entrant, as many as fit, evenly thinned.
+"""Sample: an even sample of the rows of a stream, with their scores under every setting of a race.
 
-Each class is kept apart, so that rare positives stay when negatives are thinned. A class that is full drops every
-other of its rows, and from then on takes every other one that comes: what is kept is spread evenly over the stream.
+Each class has a sample of its own, so that rare positives stay when negatives are thinned. A class that is full drops
+every other row, and from then on takes every other row that arrives: the sample is spread evenly over the stream.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class Scored(NamedTuple):
-    """Rows, in no particular order, with the score of each under each entrant."""
+    """Rows, in no particular order, with the score of each under each setting."""
 
     labels: NDArray[np.int8]
     scores: NDArray[np.float32]
@@ -21,15 +21,25 @@ class Scored(NamedTuple):
 
     @property
     def fewest(self) -> int:
-        """Rows of the rarer class."""
+        """Number of rows of the rarer class."""
         positives = int(np.count_nonzero(self.labels > 0))
         return min(positives, len(self.labels) - positives)
 
 
 class Sample:
-    def __init__(self, entrants: int, room: int) -> None:
-        self._classes = [_Kept(entrants, room), _Kept(entrants, room)]  # negatives, positives
-        self._weighed = False
+    """An even sample of scored rows.
+
+    Parameters
+    ----------
+    settings : int
+        Number of scores per row.
+    room : int
+        Maximum number of rows per class.
+    """
+
+    def __init__(self, settings: int, room: int) -> None:
+        self._classes = [_ClassSample(settings, room), _ClassSample(settings, room)]  # negatives, positives
+        self._weighted = False
 
     def add(
         self,
@@ -38,35 +48,35 @@ class Sample:
         scores: NDArray[np.float32],
         importances: NDArray[np.float64] | None,
     ) -> None:
-        """Rows as they come; `first` is the number of the first of them."""
-        self._weighed |= importances is not None
+        """Add the next rows of the stream; `first` is the number of the first of them."""
+        self._weighted |= importances is not None
         counts = np.ones(len(labels)) if importances is None else importances
-        for positive, kept in enumerate(self._classes):
+        for positive, sample in enumerate(self._classes):
             mine = np.flatnonzero(((labels > 0) == positive) & (counts > 0))
-            kept.add(first + mine, scores, mine, counts[mine])
+            sample.add(first + mine, scores, mine, counts[mine])
 
     @property
     def thinned(self) -> bool:
-        """Whether rows had to go."""
-        return any(kept.every > 1 for kept in self._classes)
+        """Whether rows were dropped."""
+        return any(sample.every > 1 for sample in self._classes)
 
     def since(self, number: int) -> Scored:
-        """The rows from a number on."""
-        parts = [kept.since(number) for kept in self._classes]
+        """Return the rows from this number on."""
+        parts = [sample.since(number) for sample in self._classes]
         labels = np.repeat(np.array([-1, 1], np.int8), [len(weights) for _, weights in parts])
         scores = np.concatenate([scores for scores, _ in parts])
-        return Scored(labels, scores, np.concatenate([weights for _, weights in parts]) if self._weighed else None)
+        return Scored(labels, scores, np.concatenate([weights for _, weights in parts]) if self._weighted else None)
 
 
-class _Kept:
-    """The rows of a class."""
+class _ClassSample:
+    """The sample of one class."""
 
-    def __init__(self, entrants: int, room: int) -> None:
+    def __init__(self, settings: int, room: int) -> None:
         self._numbers = np.zeros(room, np.int64)
-        self._scores = np.zeros((room, entrants), np.float32)
+        self._scores = np.zeros((room, settings), np.float32)
         self._weights = np.zeros(room)
         self._size = 0
-        self.every = 1
+        self.every = 1  # every n-th row of the class is taken
         self._seen = 0
 
     def add(
@@ -76,7 +86,7 @@ class _Kept:
         at: NDArray[np.intp],
         weights: NDArray[np.float64],
     ) -> None:
-        """Those of the rows `at` some places of `scores` that are due."""
+        """Add every n-th of the rows at places `at` of `scores`."""
         room = len(self._numbers)
         done = 0
         while done < len(at):

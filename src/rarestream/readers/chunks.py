@@ -59,7 +59,7 @@ class Chunks:
     longest : int
         Maximum bytes of a line.
     finished : bool
-        False: the last line of the last source is left out if it has no line end, as it may still be being written.
+        False: the last line of the last source is left out if it has no line end, as it may be incomplete.
     """
 
     def __init__(
@@ -145,14 +145,14 @@ class Chunks:
                 with memoryview(buffer) as view:
                     while filled < wanted:
                         with view[filled:wanted] as free:
-                            got = text.readinto(free)
-                        if got == 0:
+                            count = text.readinto(free)
+                        if count == 0:
                             if self._ending and raw.piped:
                                 raise StoppedError
                             self._ended = True
                             stop = self._end_of_last_line(buffer, filled, text, raw)
                             return stop, stop
-                        filled += got
+                        filled += count
                         if raw.piped:
                             until = until or time.monotonic() + PIPE_DELAY
                             raw.patience = max(0.0, until - time.monotonic())
@@ -177,7 +177,7 @@ class Chunks:
     def _end_of_last_line(self, buffer: bytearray, filled: int, text: ByteReader, raw: Raw) -> int:
         """Return where the lines of a source that has ended end.
 
-        The last line of a log may still be being written. The last line of a pipe, of a compressed file, or of a file
+        The last line of a log may be incomplete. The last line of a pipe, of a compressed file, or of a file
         that another one follows is complete.
         """
         growing = isinstance(text, Plain) and raw.source.replayable and not self._waiting

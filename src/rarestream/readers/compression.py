@@ -143,7 +143,7 @@ class Decompressed:
         if head and not head.startswith(magics):
             raise DataError(
                 f"{raw.source.name}: named {suffix}, but its first bytes are not {self._method}'s. "
-                "Rename it if it is not compressed; fetch it again if it should be."
+                "Rename it if it is not compressed; otherwise fetch it again."
             )
         self._member: _Inflate | None = None  # between members
         self._text = memoryview(b"")  # decompressed and not yet returned
@@ -159,13 +159,13 @@ class Decompressed:
             if self._member.needs_input:
                 data, self._input = self._input or self._raw.read(INPUT), b""
                 if not data:
-                    raise self._damaged("ends in the middle", "It was cut short on the way")
+                    raise self._damaged("are truncated")
             try:
                 self._text = memoryview(self._member.decompress(data, OUTPUT))
             except Exception as error:  # each method has its own class for it
                 if isinstance(error, MemoryError):
                     raise
-                raise self._damaged(f"is damaged ({error})", "The bytes changed on the way") from None
+                raise self._damaged(f"are damaged ({error})") from None
             if self._member.eof:
                 self._input, self._member = self._member.unused_data, None
         size = min(len(self._text), len(view))
@@ -182,10 +182,10 @@ class Decompressed:
         self._input = rest
         return True
 
-    def _damaged(self, how: str, why: str) -> DataError:
+    def _damaged(self, how: str) -> DataError:
         return DataError(
             f"{self._raw.source.name}: the {self._method} data {how} near byte {self._raw.position:,}. "
-            f"{why}: fetch the file again, or check it with `{self._method} -t`."
+            f"Fetch the file again, or check it with `{self._method} -t`."
         )
 
 

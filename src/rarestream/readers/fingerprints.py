@@ -63,8 +63,8 @@ def _text(source: Source, size: int) -> bytes:
             text = open_text(raw)
             if not isinstance(text, Decompressed):  # the file may have grown since its size was taken
                 view = view[: source.size]
-            while filled < len(view) and (got := text.readinto(view[filled:])):
-                filled += got
+            while filled < len(view) and (count := text.readinto(view[filled:])):
+                filled += count
     except (DataError, MissingExtraError):
         pass
     return bytes(view[:filled])

@@ -27,6 +27,17 @@ def positive_advice() -> str:
 class OneLabelError(Exception):
     """The first chunk has a single label, and it is none of -1, 0, 1."""
 
+    def __init__(self, label: float) -> None:
+        super().__init__(label)
+        self.label = label
+
+    def message(self, rows: str) -> str:
+        """Return what is wrong with these rows, such as "first 1 MB", and what to do."""
+        return (
+            f"the {rows} have only the label {self.label:g}; labels are -1 and +1, 0 and 1, or two numbers that both "
+            f"come early. Otherwise {positive_advice()}."
+        )
+
 
 class LabelRule:
     """The rule of this module, with the two labels once they are known.
@@ -107,7 +118,7 @@ class LabelRule:
         elif self._optional:
             self._high = 1.0
         else:
-            raise OneLabelError(f"{seen[0]:g}")
+            raise OneLabelError(seen[0])
 
 
 def check_classes(classes: Sequence[float | None] | None) -> tuple[float | None, float] | None:

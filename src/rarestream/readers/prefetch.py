@@ -81,7 +81,7 @@ class Prefetch(Generic[Result]):
             self._slots.release()  # wakes another thread that waits for a slot, so that it ends too
 
     def _run_task(self, buffer: bytearray) -> bool:
-        """Takes a task and runs it. Returns whether there may be more."""
+        """Take a task and run it. Return whether there may be more."""
         self._slots.acquire()
         outcome: Result | BaseException | None = None
         with self._take_lock:

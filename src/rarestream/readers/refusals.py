@@ -30,8 +30,6 @@ class Refusals:
             return None
         if self.allowed == 0:
             return DataError(message)
-        listed = "".join(f"\n  {one}" for one in self.first)
+        listed = "".join(f"\n  {message}" for message in self.first)
         rule = advice("max_bad_rows=", "--max-bad-rows ")
-        return DataError(
-            f"{self.count} bad rows, but {rule}{self.allowed} allows no more than {self.allowed}. The first:{listed}"
-        )
+        return DataError(f"{self.count} invalid rows, more than {rule}{self.allowed} allows. The first:{listed}")

@@ -33,7 +33,7 @@ class NothingYetError(Exception):
     """A pipe had no bytes within the time allowed; it may have some later."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """One input. A path is opened again for each pass, a seekable file is rewound, a pipe can be read only once."""
 
@@ -67,11 +67,12 @@ class Raw:
         self.patience: float | None = None  # seconds that a read waits for a pipe; None: no limit
         self._file = file
         self._owned = owned
-        self._wait: _PipeWait | None = None
+        self._wait: _PipeWait | _PipeWithoutPoll | None = None
         fd = _descriptor(file)
         if fd is not None and not stat.S_ISREG(os.fstat(fd).st_mode):
             # A caller's file object may hold bytes in its buffer, unseen by poll: its first read is not polled.
-            self._wait = _PipeWait(fd, polled=isinstance(file, io.FileIO) or file is _stdin())
+            polled = isinstance(file, io.FileIO) or file is _stdin()
+            self._wait = _PipeWait(fd, polled) if hasattr(select, "poll") else _PipeWithoutPoll()
 
     @property
     def piped(self) -> bool:
@@ -174,6 +175,25 @@ class _PipeWait:
                 os.close(self._wake_write)
 
 
+class _PipeWithoutPoll:
+    """Replaces `_PipeWait` on Windows: a read waits until bytes come, and `stop` takes effect before the next read."""
+
+    def __init__(self) -> None:
+        self._stopped = False
+
+    def until_readable(self, patience: float | None) -> None:
+        if self._stopped:
+            raise StoppedError
+        if patience is not None:  # some bytes have come: they are passed on at once, as the next may be long in coming
+            raise NothingYetError
+
+    def stop(self, last_reads: int) -> None:
+        self._stopped = True
+
+    def close(self) -> None:
+        pass
+
+
 def expand(where: SourceLike | Iterable[SourceLike]) -> list[Source]:
     """Return the sources that the user named. Every file is opened now, so that a wrong name is an error at once."""
     if isinstance(where, str | os.PathLike):
@@ -181,10 +201,10 @@ def expand(where: SourceLike | Iterable[SourceLike]) -> list[Source]:
     if hasattr(where, "read"):
         return [_from_file(where)]
     if isinstance(where, Iterable):
-        found = [source for one in where for source in expand(one)]
-        if not found:
+        sources = [source for item in where for source in expand(item)]
+        if not sources:
             raise DataError("read: no file given.")
-        return found
+        return sources
     raise DataError(
         f"read: data comes from a path, several paths, a glob, '-' or an open binary file, got {type(where).__name__}."
     )
@@ -231,7 +251,7 @@ def _from_file(file: Any) -> Source:
 def _opened(path: str, waiting: bool = True) -> io.FileIO:
     """Open a file. With `waiting`, opening a named pipe waits until another program writes to it."""
     try:
-        return open(path, "rb", buffering=0, opener=None if waiting else _at_once)
+        return open(path, "rb", buffering=0, opener=None if waiting or not hasattr(os, "O_NONBLOCK") else _at_once)
     except OSError as error:
         raise DataError(f"{plain(path)}: cannot be read: {_reason(error)}.") from None
 

@@ -43,8 +43,9 @@ def read(
     ----------
     source : path, glob pattern, "-", binary file, or iterable of these
         What to read. "-" is standard input.
-    format : {"svmlight"}, optional
-        Format of the data. By default it follows from the suffix of the first file, and is svmlight if that has none.
+    format : str, optional
+        Format of the data, such as "svmlight". By default it follows from the suffix of the first file, and is
+        svmlight if that has none.
     rows : int, >= 1, default 8192
         Maximum number of rows in a Block. A Block also ends where a chunk of the file ends.
     zero_based : bool, optional
@@ -67,8 +68,8 @@ def read(
     memory : int, >= 1, optional
         Bytes of memory for a shuffle; temporary files are used beyond that. By default a quarter of the free memory.
     finished : bool, default True
-        Whether the data are complete. With False they may still be being written: a last line without line end is left
-        out, and `Stream.unfinished` names it. Pipes, compressed files and all files but the last count as complete.
+        Whether the data are complete. With False, a last line without line end is left out, as it may be incomplete,
+        and `Stream.unfinished` names it. Pipes, compressed files and all files but the last count as complete.
 
     Returns
     -------
@@ -158,7 +159,7 @@ class Stream:
         """Name, size and a checksum of the first text of each input: enough to recognise the same data."""
         if self._fingerprints is None:
             self._fingerprints = [fingerprint(source) for source in self._sources]
-        return [cast(Fingerprint, dict(one)) for one in self._fingerprints]
+        return [cast(Fingerprint, dict(entry)) for entry in self._fingerprints]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -308,13 +309,13 @@ class Stream:
             return
         if seen == 0 and self.unfinished is not None:
             raise DataError(
-                f"{self.unfinished}: has no line end, so it may still be being written, and there is no other row. "
-                f"Once the file is complete, pass {advice('finished=True', '--finished')}."
+                f"{self.unfinished}: has no line end, so it may be incomplete, and there is no other row. "
+                f"If the file is complete, pass {advice('finished=True', '--finished')}."
             )
         if seen == 0:
             names = ", ".join(source.name for source in self._sources[:3])
-            refused = f" that could be read; {self.refused} were invalid" if self.refused else ""
-            raise DataError(f"{names}: no rows{refused}.")
+            valid = f"valid rows; {self.refused} invalid rows were skipped" if self.refused else "rows"
+            raise DataError(f"{names}: no {valid}.")
         if seen < skip:
             remedy = ""
             if self.unfinished is not None:

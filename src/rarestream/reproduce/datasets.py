@@ -129,8 +129,8 @@ def _avazu_share() -> float:
 
 
 def _file_sum(path: Path) -> int:
-    found = 0
+    crc = 0
     with path.open("rb") as file:
         while piece := file.read(PIECE):
-            found = zlib.crc32(piece, found)
-    return found
+            crc = zlib.crc32(piece, crc)
+    return crc

@@ -71,15 +71,15 @@ class Plan:
 
     def units(self, experiment: str, sources: Mapping[str, Source]) -> Iterator[Unit]:
         """Yield the units of an experiment on the data sets that were found, those of one trial together."""
-        one = EXPERIMENTS[experiment]
-        wanted = [method for method in one.methods if self.methods is None or method in self.methods]
+        chosen = EXPERIMENTS[experiment]
+        wanted = [method for method in chosen.methods if self.methods is None or method in self.methods]
         if self.mode == PUBLISHED:
             wanted = [method for method in wanted if method not in OURS]
         wanted += [needed for method, needed in TUNED_AFTER.items() if method in wanted and needed not in wanted]
-        for name in self.wanted(one.names):
+        for name in self.wanted(chosen.names):
             if name not in sources:
                 continue
-            for ratio in one.ratios:
+            for ratio in chosen.ratios:
                 for trial in range(self.trials or (QUICK_TRIALS if self.quick else protocol.TRIALS)):
                     for method in wanted:
                         yield {
@@ -88,7 +88,7 @@ class Plan:
                             "ratio": ratio,
                             "method": method,
                             "mode": self.mode,
-                            "grid": self._grid(one, method),
+                            "grid": self._grid(chosen, method),
                             "trial": trial,
                             "source": sources[name].mark,
                         }
@@ -125,7 +125,7 @@ class FoundData:
         return trial_rows(row for row in rows if marks.get(row["dataset"]) == row["source"])
 
     def missing_rows(self) -> list[TrialRow]:
-        """Return the rows that tell tables and figures which data sets were not found."""
+        """Return rows of kind "missing" for the data sets that were not found."""
         return [{"kind": MISSING, "dataset": name} for name in self.missing]
 
     def shapes(self) -> dict[str, dict[str, Any]]:
@@ -138,12 +138,12 @@ def find_data(names: Sequence[str], plan: Plan, folder: Path) -> FoundData:
 
     Parameters
     ----------
-    names
-        Of experiments.
-    plan
+    names : sequence of str
+        Names of experiments, the keys of `EXPERIMENTS`.
+    plan : Plan
         Which data sets are wanted, and how long the stream is.
-    folder
-        With `farm-ads.svm`, `imdb.svm` and so on, compressed or not.
+    folder : Path
+        The folder of `farm-ads.svm`, `imdb.svm` and so on, compressed or not.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def find_data(names: Sequence[str], plan: Plan, folder: Path) -> FoundData:
     DataSetError
         If nothing was found.
     """
-    wanted = plan.wanted(list(dict.fromkeys(name for one in names for name in EXPERIMENTS[one].names)))
+    wanted = plan.wanted(list(dict.fromkeys(name for experiment in names for name in EXPERIMENTS[experiment].names)))
     found = datasets.sources(folder, wanted)
     rows = (QUICK_STREAM if plan.quick else STREAM) if plan.stream is None else plan.stream
     if rows and AVAZU in wanted and AVAZU not in found:
@@ -193,18 +193,18 @@ def run_experiments(
 
     Parameters
     ----------
-    names
-        Of experiments.
-    plan
+    names : sequence of str
+        Names of experiments, the keys of `EXPERIMENTS`.
+    plan : Plan
         How much of them to run.
-    data
-        From `find_data`.
-    folder
-        With the results file.
-    processes
-        None: one per core.
-    report
-        Called before the methods are timed, before the first trial and after each.
+    data : FoundData
+        What `find_data` returned.
+    folder : Path
+        The folder of the results file.
+    processes : int, >= 1, optional
+        Number of processes. By default one per core.
+    report : callable, optional
+        Called with a Progress before the methods are timed, before the first trial and after each.
 
     Returns
     -------

@@ -80,7 +80,7 @@ def experiments(rows: Rows) -> list[Experiment]:
 
     Parameters
     ----------
-    rows
+    rows : Rows
         The rows of farm-ads, in the order of the file.
 
     Returns
@@ -139,8 +139,8 @@ def records(done: Sequence[Experiment]) -> Iterator[dict[str, Any]]:
             }
     yield {
         "event": "done",
-        "trials": sum(len(one.trials) for one in done),
-        "matched": sum(one.matched for one in done),
-        "curve_difference": max(one.curve_difference for one in done),
-        "matches": all(one.matches for one in done),
+        "trials": sum(len(experiment.trials) for experiment in done),
+        "matched": sum(experiment.matched for experiment in done),
+        "curve_difference": max(experiment.curve_difference for experiment in done),
+        "matches": all(experiment.matches for experiment in done),
     }

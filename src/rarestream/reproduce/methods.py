@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rarestream.learners import Learner, make_learner
 from rarestream.learners.adagrad import AdaGrad
-from rarestream.learners.fsauc import Fsauc
+from rarestream.learners.fsauc import LEAST_STAGED, Fsauc
 from rarestream.learners.ftrl_auc import FtrlAuc
 from rarestream.learners.ftrl_proximal import FtrlProximal
 from rarestream.learners.rda import Rda
@@ -30,7 +30,6 @@ Grid = tuple[Params, ...]
 LAMBDAS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 1.0, 3.0, 5.0)
 RADII = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 LAZY = {"l1": 0.5, "l2": 0.0, "beta": 1.0, "gamma": 1.0}  # of figures 2 and 9
-LEAST_STAGED = 44  # fewest rows that FSAUC can plan stages for
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def _spauc(setting: Params, rows: int) -> Learner:
 
 
 def _fsauc(setting: Params, rows: int) -> Learner:
-    return Fsauc(learning_rate=setting["g"], radius=setting["r"], expected_rows=max(rows, LEAST_STAGED))
+    return Fsauc(learning_rate=setting["g"], radius=setting["r"], expected_rows=max(LEAST_STAGED, rows))
 
 
 def _rda(setting: Params, rows: int) -> Learner:

@@ -47,17 +47,17 @@ def write(
 
     Parameters
     ----------
-    names
-        Of experiments.
-    data
-        The data sets that were found.
-    rows
-        From `run_experiments` or `finished_experiments`.
-    folder
-        Where to write.
-    report
+    names : sequence of str
+        Names of experiments, the keys of `EXPERIMENTS`.
+    data : FoundData
+        What `find_data` returned.
+    rows : FinishedRows
+        What `run_experiments` or `finished_experiments` returned.
+    folder : Path
+        An existing folder.
+    report : bool
         Whether to write a report of all rows too.
-    story
+    story : Path, optional
         A Markdown file to write the report to as well, its figures to a folder of the same name beside it.
 
     Returns

@@ -51,11 +51,21 @@ FSAUC_LEAST = 44  # with fewer rows the number of its stages is not positive: th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A published method after some rows of a stream."""
+    """A published method after some rows of a stream.
 
-    rows: int  # learned so far
-    weights: NDArray[np.float64]  # of the model that was evaluated, one per feature; no intercept
-    online_scores: NDArray[np.float64]  # of each row so far, before it was learned
+    Attributes
+    ----------
+    rows : int
+        Number of rows learned so far.
+    weights : array of shape (n_features,)
+        Weights of the model that the authors evaluated; there is no intercept.
+    online_scores : array of shape (rows,)
+        The score that each row had before it was learned.
+    """
+
+    rows: int
+    weights: NDArray[np.float64]
+    online_scores: NDArray[np.float64]
 
     @property
     def nonzeros(self) -> int:
@@ -68,11 +78,11 @@ def run(method: str, rows: Rows, params: Mapping[str, float]) -> Run:
 
     Parameters
     ----------
-    method
+    method : str
         A name of `METHODS`.
-    rows
+    rows : Rows
         The training rows.
-    params
+    params : mapping of str to float
         The settings, by the names that `METHODS` lists.
 
     Returns
@@ -98,7 +108,7 @@ def runs(method: str, rows: Rows, params: Mapping[str, float], checkpoints: Iter
     ----------
     method, rows, params
         As for `run`.
-    checkpoints
+    checkpoints : iterable of int
         Numbers of rows, ascending, from 1 to the number of training rows.
 
     Yields
@@ -153,9 +163,9 @@ def published_auc(labels: ArrayLike, scores: ArrayLike) -> float:
 
     Parameters
     ----------
-    labels
+    labels : array-like of shape (rows,)
         -1 or +1.
-    scores
+    scores : array-like of shape (rows,)
         One per label.
 
     Returns

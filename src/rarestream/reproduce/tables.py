@@ -23,9 +23,9 @@ Published = Mapping[str, Any] | None
 def table1(
     found: Mapping[str, Mapping[str, Any]], published: Published, missing: Collection[str] | None = None
 ) -> Table:
-    """Return Table I: the data sets that were found, as `DataSet.shape` has them, beside those of the paper.
+    """Return Table I: the data sets that were found, as `DataSet.shape` describes them, beside those of the paper.
 
-    missing  those that were looked for and not found; None: all that are not in `found`
+    `missing` are those that were looked for and not found; by default all that are not in `found`.
     """
     paper = published["table1"] if published else {}
     fields = {"n": "n", "n_pos": "n+", "n_neg": "n-", "d": "d", "k": "k"}

@@ -1,8 +1,8 @@
-"""One trial of a method: every setting of its grid learns the training rows; the best on the validation rows is kept.
+"""One trial of a method: every setting of its grid learns the training rows; the best on the validation rows is chosen.
 
 A unit of work names the data set, the ratio its positives were cut to, the method, the mode, the grid and the trial.
 Its row holds every setting that was tried, in the paper's order, and the curve of the chosen one, which is run again
-alone to be timed. A setting that diverged has no AUC and says why; so does a row none of whose settings has one.
+alone to be timed. A setting that diverged has an error in place of an AUC; so has a row if all its settings have.
 
 Mode "published" is the arithmetic of the authors' code, with its AUC; "corrected" is our learners in float32, with the
 exact AUC. FTRL settings run in lanes there, so the seconds of one that was not chosen are its share of a pass.
@@ -40,10 +40,10 @@ from rarestream.study.tuning import (
     Judged,
     block_auc,
     clock,
-    failed_point,
     learning_curve,
     pieces,
     point,
+    points_of_pass,
     run_best,
     tried_point,
     try_setting,
@@ -52,7 +52,7 @@ from rarestream.study.tuning import (
 Choices = Mapping[tuple[Any, ...], Params]  # by method, data set, ratio and trial
 
 LANES = 32  # settings of one pass
-PIECE = 1 << 16  # rows whose scores in lanes are kept at once
+PIECE = 1 << 16  # rows that settings learn in one call: their scores in all lanes are in memory at once
 SCALE = "none"  # rows come as the paper scaled them
 FAILURES = (DataError,)
 PROBE, FIRST_PROBE = 0.2, 16  # seconds that a method is timed for, rows after which the timing begins
@@ -90,7 +90,7 @@ def trial_of(source: Source, ratio: float | None, trial: int) -> tuple[DataSet, 
 
 @dataclass(frozen=True)
 class Work:
-    """Runs a unit, in whichever process."""
+    """Runs a unit, in any process."""
 
     sources: Mapping[str, Source]
     choices: Choices = dataclasses.field(default_factory=dict)  # for methods that are tuned after others
@@ -250,17 +250,13 @@ class Corrected:
         width = self.rows.train.n_features
         fits, seconds = fit_many(learners, lambda _: pieces(train, PIECE), scale=SCALE, n_features=width)
         scores = [fits.score(rows) for rows in (valid, test)]
-        points = []
-        for number, setting in enumerate(settings):
-            try:
-                model = fits.model(number, width)
-                valid_auc, test_auc = block_auc(valid, scores[0][:, number]), block_auc(test, scores[1][:, number])
-            except DataError as error:
-                points.append(failed_point(setting, error))
-                continue
-            judged = Judged(valid_auc, test_auc, model.nonzeros)
-            points.append(tried_point(setting, judged, seconds / len(learners)))
-        return points
+
+        def judge(number: int) -> Judged:
+            model = fits.model(number, width)  # raises the reason if there is none
+            valid_auc, test_auc = block_auc(valid, scores[0][:, number]), block_auc(test, scores[1][:, number])
+            return Judged(valid_auc, test_auc, model.nonzeros)
+
+        return points_of_pass(settings, judge, seconds, FAILURES)
 
 
 # -- our own
@@ -310,12 +306,12 @@ class Untuned:
 def _at_size(model: Model, size: int, rows: TrialData) -> dict[str, float]:
     """Return the AUC with so many weights: pruned to the largest, and learned on that budget."""
     train, _, test = rows.blocks
-    found = {"nonzeros": size, "pruned_test_auc": block_auc(test, model.prune(nonzeros=size).score(test))}
+    aucs = {"nonzeros": size, "pruned_test_auc": block_auc(test, model.prune(nonzeros=size).score(test))}
     if isinstance(model.leader, DualAveraging):
         budgeted = _model(dataclasses.replace(model.leader, budget=size), rows)
         budgeted.learn(train)
-        found["budget_test_auc"] = block_auc(test, budgeted.score(test))
-    return found
+        aucs["budget_test_auc"] = block_auc(test, budgeted.score(test))
+    return aucs
 
 
 def learn_with_curve(learner: Learner, rows: TrialData) -> tuple[Model, CurveClock]:
@@ -382,6 +378,6 @@ class Estimate:
             settings = [{**first, **setting} for setting in settings]
         try:
             pace = arithmetic_of(unit, data).pace(settings)
-        except DataError:  # the trial will say so
+        except DataError:  # the trial will give the reason
             return 0.0
         return pace * (1 + 1 / len(settings)) * rows

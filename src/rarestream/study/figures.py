@@ -53,7 +53,7 @@ def line_of(result: Result | None, x: str, y: str) -> PlotLine | None:
     if result is None:
         return None
     if y == RATIO:
-        points = [(at.auc, at.sparse_ratio) for at in result.sparsity() if at.sparse_ratio > 0]
+        points = [(point.auc, point.sparse_ratio) for point in result.sparsity() if point.sparse_ratio > 0]
         return PlotLine(*(np.array(column) for column in zip(*points, strict=True))) if points else None
     curve = result.curve()
     if curve is None:

@@ -58,13 +58,13 @@ class Chapter(NamedTuple):
 
 def environment() -> dict[str, str]:
     """Return the versions and the machine that a report names."""
-    found = {"rarestream": __version__, "Python": platform.python_version(), "system": platform.platform()}
+    versions = {"rarestream": __version__, "Python": platform.python_version(), "system": platform.platform()}
     for package in ("numpy", "scipy", "scikit-learn"):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return {**found, "processors": str(cores())}
+    return {**versions, "processors": str(cores())}
 
 
 def html(
@@ -82,7 +82,29 @@ def html(
 ) -> str:
     """Return the page: the caller's first chapters, tables, plots, more chapters, chosen settings, how to rerun.
 
-    MissingExtraError without the package that draws.
+    Parameters
+    ----------
+    results : Results
+        The rows to plot.
+    tables : sequence of Table
+        The tables to show.
+    title, lead : str
+        Heading, and the sentence below it.
+    rerun : sequence of str
+        Commands that make the page again.
+    environment : mapping of str to str, optional
+        Versions and machine, as `environment()` returns them.
+    plots : sequence of PlotKind
+        Kinds of plots, for each data set.
+    published : callable, optional
+        Given a data set, a ratio and a kind of plot, returns the published lines by method.
+    first, after_plots : sequence of Chapter
+        Chapters of the caller.
+
+    Returns
+    -------
+    str
+        HTML; MissingExtraError if bokeh is not installed.
     """
     script = bokeh_script()
     panels, drawn = _panels(results, plots, published)
@@ -95,8 +117,11 @@ def html(
         Chapter("settings", "Chosen settings", _settings(results)),
         Chapter("again", "How to rerun it", _rerun(environment, rerun)),
     )
-    links = " ".join(f'<a href="#{one.name}">{escape(one.heading)}</a>' for one in chapters)
-    body = "".join(f'<section><h2 id="{one.name}">{escape(one.heading)}</h2>{one.html}</section>' for one in chapters)
+    links = " ".join(f'<a href="#{chapter.name}">{escape(chapter.heading)}</a>' for chapter in chapters)
+    body = "".join(
+        f'<section><h2 id="{chapter.name}">{escape(chapter.heading)}</h2>{chapter.html}</section>'
+        for chapter in chapters
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
@@ -147,12 +172,12 @@ def _table(table: Table) -> str:
 
 def _best(section: Section, columns: Sequence[str]) -> list[Cell | None]:
     """Return the cell of each column to emphasise: the largest AUC."""
-    found: list[Cell | None] = []
+    best: list[Cell | None] = []
     for place, name in enumerate(columns):
         known = [line.cells[place] for line in section.lines if line.cells[place].ours is not None]
         of_auc = section.name.startswith("AUC") or name == "AUC"
-        found.append(max(known, key=lambda cell: cell.ours or 0.0) if known and of_auc else None)
-    return found
+        best.append(max(known, key=lambda cell: cell.ours or 0.0) if known and of_auc else None)
+    return best
 
 
 def _cell(cell: Cell, form: str, best: bool) -> str:

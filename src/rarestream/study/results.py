@@ -25,7 +25,7 @@ class Mean(NamedTuple):
     """A mean over trials."""
 
     value: float
-    error: float | None  # standard error; None: there is but one trial
+    error: float | None  # standard error; None if there is only one trial
     trials: int
 
 
@@ -92,7 +92,7 @@ class Result:
         places = [[curve["rows"].index(rows) for rows in shared] for curve in curves]
 
         def column(values: Iterable[Sequence[float]]) -> Floats:
-            return np.array([[one[at] for at in place] for one, place in zip(values, places, strict=True)], float)
+            return np.array([[each[at] for at in place] for each, place in zip(values, places, strict=True)], float)
 
         seconds, aucs = column(curve["seconds"] for curve in curves), column(curve["test_auc"] for curve in curves)
         return Curve(np.array(shared, float), seconds.mean(axis=0), aucs.mean(axis=0), aucs.std(axis=0))
@@ -102,12 +102,12 @@ class Result:
 
         Trials that pruned their model have a point for each size instead.
         """
-        found: dict[float, list[tuple[float, float]]] = defaultdict(list)
+        by_strength: dict[float, list[tuple[float, float]]] = defaultdict(list)
         for row in self.trials:
             for strength, auc, nonzeros in _sizes(row) if row.get("sizes") else _lambdas(row):
-                found[strength].append((auc, nonzeros / row["n_features"]))
-        complete = {strength: at for strength, at in found.items() if len(at) == len(self.trials)}
-        means = {strength: np.mean(at, axis=0) for strength, at in sorted(complete.items())}
+                by_strength[strength].append((auc, nonzeros / row["n_features"]))
+        complete = {strength: pairs for strength, pairs in by_strength.items() if len(pairs) == len(self.trials)}
+        means = {strength: np.mean(pairs, axis=0) for strength, pairs in sorted(complete.items())}
         return [SparsePoint(strength, float(auc), float(ratio)) for strength, (auc, ratio) in means.items()]
 
 
@@ -167,7 +167,7 @@ def mean(values: Sequence[float]) -> Mean | None:
 
 
 def auc_differences(one: Result, other: Result) -> list[float]:
-    """Return AUC of the one minus AUC of the other, for each trial that both have."""
+    """Return the AUC of one method minus that of another, for each trial that both have."""
     others = {row["trial"]: auc(row) for row in other.trials}
     return [auc(row) - others[row["trial"]] for row in one.trials if row["trial"] in others]
 
@@ -178,10 +178,16 @@ def auc_differences(one: Result, other: Result) -> list[float]:
 class Results:
     """The rows of one mode, by data set, ratio and method.
 
-    rows    of trials; rows of kind "missing" name data sets that were not found
-    mode    None: corrected, unless all rows are as published
-    labels  names of methods in print, for rows that do not have them
-    tuned   methods that are tuned, so that their trials at one fixed setting (grid "none") are not their result
+    Parameters
+    ----------
+    rows : iterable of TrialRow
+        Rows of trials; rows of kind "missing" name data sets that were not found.
+    mode : str, optional
+        By default "corrected", unless all rows are "published".
+    labels : mapping of str to str, optional
+        Names of methods in print, for rows that do not have them.
+    tuned : collection of str
+        Methods that are tuned, so that their trials at one fixed setting (grid "none") are not their result.
     """
 
     def __init__(
@@ -200,7 +206,7 @@ class Results:
         for row in trials:
             if row["mode"] == self.mode:
                 groups[row["dataset"], row["ratio"], row["method"], row["grid"]].append(row)
-        self._found = {place: Result.of(group) for place, group in groups.items()}
+        self._results = {place: Result.of(group) for place, group in groups.items()}
         self.datasets = list(dict.fromkeys(place[0] for place in groups))
         self.ratios = list(dict.fromkeys(place[1] for place in groups))
         self.methods = list(dict.fromkeys(place[2] for place in groups))
@@ -223,19 +229,20 @@ class Results:
         return self._best(dataset, method, ratio, (NONE,)) if method in self._tuned else None
 
     def _best(self, dataset: str, method: str, ratio: float | None, grids: tuple[str, ...]) -> Result | None:
-        found = [self._found[place] for grid in grids if (place := (dataset, ratio, method, grid)) in self._found]
-        return next((result for result in found if result.trials), found[0] if found else None)
+        places = [(dataset, ratio, method, grid) for grid in grids]
+        results = [self._results[place] for place in places if place in self._results]
+        return next((result for result in results if result.trials), results[0] if results else None)
 
     def all(self) -> Collection[Result]:
         """Return every method on every data set, for each grid."""
-        return self._found.values()
+        return self._results.values()
 
     def ranked(self) -> list[str]:
         """Return the methods by their mean AUC over data sets and ratios, the largest first; those without one last."""
 
         def height(method: str) -> float:
-            each = (self.get(name, method, ratio) for name in self.datasets for ratio in self.ratios)
-            means = [average.value for one in each if one and (average := one.mean(auc))]
+            results = (self.get(name, method, ratio) for name in self.datasets for ratio in self.ratios)
+            means = [average.value for result in results if result and (average := result.mean(auc))]
             return float(np.mean(means)) if means else -math.inf
 
         return sorted(self.methods, key=height, reverse=True)
@@ -246,22 +253,23 @@ class Results:
 
     def fewer(self, result: Result) -> str:
         """Return in words how far a result has fewer trials or settings than others of these rows."""
-        most = max(len(one.trials) for one in self.all())
-        quick = result.grid == QUICK and any(one.grid == FULL for one in self.all())
+        most = max(len(other.trials) for other in self.all())
+        quick = result.grid == QUICK and any(other.grid == FULL for other in self.all())
         count = len(result.trials) + len(result.failures)
         few = f"{count} trial{'s' * (count > 1)}" if count < most else ""
         return ", ".join(filter(None, ("thin grid" if quick else "", few)))
 
     def chosen_settings(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield (data set, method, settings, number of trials), the settings that most trials chose."""
-        for one in self.all():
+        for result in self.all():
             counts: dict[str, int] = defaultdict(int)
-            for row in one.trials:
+            for row in result.trials:
                 params = chosen_point(row)["params"].items()
                 counts[" ".join(f"{name}={_short(value)}" for name, value in params) or "default"] += 1
             if counts:
                 words, count = max(counts.items(), key=lambda item: item[1])
-                yield place_name(one.dataset, one.ratio), self.label(one.method), words, f"{count} of {len(one.trials)}"
+                place = place_name(result.dataset, result.ratio)
+                yield place, self.label(result.method), words, f"{count} of {len(result.trials)}"
 
 
 def _short(value: Any) -> str:

@@ -6,7 +6,6 @@ a full disk leaves a valid file: at worst the last line is torn, and it is dropp
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -15,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from rarestream.errors import RarestreamError
+from rarestream.system import lock_file
 
 RESULTS = "results.jsonl"  # the file's name in a folder of results
 
 Unit = Mapping[str, Any]  # what to do: a few JSON values
-Row = dict[str, Any]  # the unit, and what came of it
+Row = dict[str, Any]  # the unit and its result
 
 
 class TrialsError(RarestreamError):
@@ -31,12 +31,12 @@ class Store:
 
     Parameters
     ----------
-    path
+    path : str or path
         The file. It is created if it does not exist.
 
     Attributes
     ----------
-    rows
+    rows : list of dict
         The rows of the file, in order.
 
     Raises
@@ -50,7 +50,7 @@ class Store:
         self._file = io.FileIO(self.path, "a+")
         try:
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(self._file.fileno())
             except OSError:
                 raise TrialsError(
                     f"{self.path}: another run writes to it. Wait until it ends, or choose another file."
@@ -99,7 +99,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
 
     Parameters
     ----------
-    path
+    path : str or path
         The file.
 
     Returns

@@ -134,7 +134,9 @@ def csv(table: Table) -> str:
     writer.writerow(heading)
     for section, names, cell in table.cells():
         values = [cell.ours, cell.error, cell.trials or None, cell.published, cell.difference]
-        writer.writerow([section.name, *names, *("" if one is None else repr(one) for one in values), cell.remark])
+        writer.writerow(
+            [section.name, *names, *("" if value is None else repr(value) for value in values), cell.remark]
+        )
     return out.getvalue()
 
 

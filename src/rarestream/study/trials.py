@@ -4,8 +4,8 @@
         rows = run(units, work, store)
 
 A unit is a small dict of JSON values that says what to do, such as {"method": "ftrl_auc", "trial": 3}. `work(unit)`
-returns what came of it, another dict; the row is both. Rows are appended as units finish, so that a run that was
-stopped resumes where it was: units that have a row are not run again.
+returns the result, another dict; the row is both. Rows are appended as units finish, so that a run that was stopped
+resumes where it was: units that have a row are not run again.
 """
 
 from __future__ import annotations
@@ -51,19 +51,20 @@ def run(
 
     Parameters
     ----------
-    units
+    units : sequence of dict
         What to do, one dict of JSON values each.
-    work
-        What to do with a unit. It is pickled once per process, so what it caches between units is cached in each.
-    store
+    work : callable
+        Given a unit, runs it and returns the result, a dict of JSON values. It is pickled once per process, so what it
+        caches between units is cached in each.
+    store : Store
         The results file.
-    processes
-        How many processes; None: one per core; 1: this one.
-    cost
-        About how many seconds a unit takes. The remaining time is estimated by it from the first unit on, and
-        corrected by the time that finished units took.
-    report
-        Called before the first unit and after each.
+    processes : int, >= 1, optional
+        Number of processes; with 1, this one. By default one per core.
+    cost : callable, optional
+        Given a unit, returns about how many seconds it takes. The remaining time is estimated from it, and corrected
+        by the time that finished units took.
+    report : callable, optional
+        Called with a Progress before the first unit and after each.
 
     Returns
     -------
@@ -84,8 +85,8 @@ def run(
     if report is not None:
         report(clock.progress(None))
 
-    def record(unit: Unit, came: Mapping[str, Any]) -> None:
-        row = {**unit, **came}
+    def record(unit: Unit, result: Mapping[str, Any]) -> None:
+        row = {**unit, **result}
         store.append(row)
         clock.count(unit)
         if report is not None:
@@ -137,7 +138,7 @@ def _in_processes(
     # Threads may be running here: a fork of this process could wait for ever for a lock that one of them holds.
     context = get_context("spawn")
     waiting = list(reversed(units))
-    at: dict[Any, Unit] = {}
+    running: dict[Any, Unit] = {}  # by the pipe of its process
     workers: dict[Any, SpawnProcess] = {}
     try:
         for _ in range(count):
@@ -146,26 +147,26 @@ def _in_processes(
             worker.start()
             theirs.close()
             workers[ours] = worker
-            at[ours] = waiting.pop()
-            ours.send(at[ours])
-        while at:
-            ready: list[Any] = connection.wait(list(at))
+            running[ours] = waiting.pop()
+            ours.send(running[ours])
+        while running:
+            ready: list[Any] = connection.wait(list(running))
             for pipe in ready:
-                unit = at.pop(pipe)
+                unit = running.pop(pipe)
                 try:
-                    came = pipe.recv()
+                    result = pipe.recv()
                 except EOFError:
                     workers[pipe].join()
                     raise TrialsError(
                         f"the process of {_words(unit)} ended with exit code {workers[pipe].exitcode}; -9 often means "
                         "out of memory. Finished trials are kept: rerun with fewer processes to resume."
                     ) from None
-                if isinstance(came, BaseException):
-                    raise came
+                if isinstance(result, BaseException):
+                    raise result
                 if waiting:
-                    at[pipe] = waiting.pop()
-                    pipe.send(at[pipe])
-                record(unit, came)
+                    running[pipe] = waiting.pop()
+                    pipe.send(running[pipe])
+                record(unit, result)
     finally:
         for pipe, worker in workers.items():
             worker.terminate()
@@ -185,10 +186,10 @@ def _serve(pipe: connection.Connection, pickled: bytes, for_command_line: bool) 
             except EOFError:
                 return
             try:
-                came = work(unit)
+                result = work(unit)
             except Exception as error:
-                came = _portable(error)
-            pipe.send(came)
+                result = _portable(error)
+            pipe.send(result)
 
 
 def _end_with_parent() -> None:

@@ -31,11 +31,24 @@ def run_best(
     run_alone: Callable[[Params, Point], TrialRow],
     failures: Failures,
 ) -> TrialRow:
-    """Run the best of the settings that were tried alone, and return the fields of the row that tell of all of them.
+    """Run the best of the settings again, alone, and return the fields of the trial's row.
 
-    points     of the settings
-    run_alone  returns the fields that tell of the chosen setting, `curve` among them, and may complete its point
-    failures   the errors of `run_alone` that are a result, not a bug
+    Parameters
+    ----------
+    settings : sequence of Params
+        The settings that were tried.
+    points : list of Point
+        The point of each.
+    run_alone : callable
+        Given the chosen setting and its point, returns the fields of the row that are about it, such as `curve`. It may
+        complete the point.
+    failures : tuple of exception classes
+        Errors of `run_alone` that are a result, not a bug.
+
+    Returns
+    -------
+    TrialRow
+        The points, the number of the chosen one, its fields, and the error if there is one.
     """
     row: TrialRow = {"points": points, "chosen": None, "curve": None, "error": None}
     chosen = best(points)
@@ -50,12 +63,12 @@ def run_best(
 
 def best(points: Sequence[Point]) -> int | None:
     """Return the index of the first point with the largest validation AUC; None if every setting failed."""
-    sound = [at for at, one in enumerate(points) if one.get("error") is None]
-    return max(sound, key=lambda at: points[at]["valid_auc"] or 0.0, default=None)
+    succeeded = [number for number, tried in enumerate(points) if tried.get("error") is None]
+    return max(succeeded, key=lambda number: points[number]["valid_auc"] or 0.0, default=None)
 
 
 class Judged(NamedTuple):
-    """What a model is worth."""
+    """The AUCs and the size of a fitted model."""
 
     valid_auc: float
     test_auc: float
@@ -73,6 +86,36 @@ def try_setting(
         return tried_point(params, judge(fitted), seconds)
     except failures as error:
         return failed_point(params, error)
+
+
+def points_of_pass(
+    settings: Sequence[Params], judge: Callable[[int], Judged], seconds: float, failures: Failures
+) -> list[Point]:
+    """Return the points of settings that were fitted in one pass, each with an equal share of its time.
+
+    Parameters
+    ----------
+    settings : sequence of Params
+        The settings.
+    judge : callable
+        Given the number of a setting, judges its fit, or raises the reason why there is none.
+    seconds : float
+        Time of the pass.
+    failures : tuple of exception classes
+        Errors of `judge` that are a result, not a bug.
+
+    Returns
+    -------
+    list of Point
+        One per setting.
+    """
+    points = []
+    for number, params in enumerate(settings):
+        try:
+            points.append(tried_point(params, judge(number), seconds / len(settings)))
+        except failures as error:
+            points.append(failed_point(params, error))
+    return points
 
 
 def point(params: Params) -> Point:
@@ -105,7 +148,7 @@ def failed_point(params: Params, error: Exception) -> Point:
 
 
 def reason(error: Exception) -> str:
-    """Return what an error says; MemoryError says nothing."""
+    """Return the message of an error; that of a MemoryError is empty."""
     return str(error) or "out of memory"
 
 
@@ -133,21 +176,18 @@ class CurveClock:
     def points(self, seconds: float | None = None) -> CurvePoints:
         """Return the curve.
 
-        seconds  those of a run in large blocks: learning in small ones takes longer, so the times are scaled to end
-                 with these
+        `seconds`, if given, is the time of a run in large blocks. Learning in small ones takes longer, so the times are
+        scaled to end with it.
         """
-        share = 1.0 if seconds is None or not self._spent else seconds / self._spent
-        times = [round(share * one, 9) for one in self._seconds]
+        factor = 1.0 if seconds is None or not self._spent else seconds / self._spent
+        times = [round(factor * spent, 9) for spent in self._seconds]
         return {"rows": self._rows, "seconds": times, "test_auc": self._aucs}
 
 
 def learning_curve(
     train: Block, learn: Callable[[Block], object], test_auc: Callable[[], float], end: float | None = None
 ) -> CurveClock:
-    """Learn the rows in pieces, and test after each checkpoint.
-
-    end  the AUC after the last row, where it is known
-    """
+    """Learn the rows in pieces, and test after each checkpoint; `end` is the AUC after the last row, if it is known."""
     curve = CurveClock()
     for start, stop in pairwise([0, *checkpoints(len(train))]):
         learn(train[start:stop])

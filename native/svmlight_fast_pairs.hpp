@@ -1,16 +1,17 @@
-// The pairs nearly every file is made of, and nothing else:  index ':' value ' '  with an index of one to seven digits
-// and a value without exponent. The portable way takes any such value; the AVX2 way takes d and d.ffff of up to sixteen
-// decimals and leaves the others to the portable one. Both give the number nearest to the text: they compute a whole
-// number exactly and round once, in the division; what is too long for that goes to from_chars.
+// The fast path for the pairs that nearly all files consist of:  index ':' value ' '  with an index of one to seven digits
+// and a value without exponent. The portable version parses any such value; the AVX2 version parses d and d.ffff of up to
+// sixteen decimals and leaves the others to the portable one. Both give the number nearest to the text: they compute a
+// whole number exactly and round once, in the division; what is too long for that goes to nearest_double.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
 
+#include "platform.hpp"
 #include "svmlight_digits.hpp"
+#include "svmlight_number.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -20,22 +21,16 @@ namespace rarestream::svmlight {
 
 enum class Isa { portable, avx2 };
 
-inline bool has_avx2() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-#else
-    return false;
-#endif
-}
+inline bool has_avx2() { return cpu_has_avx2() && cpu_has_bmi(); }
 
-// What this machine can do; RARESTREAM_ISA=portable asks for less.
+// The fastest instruction set of this machine, unless RARESTREAM_ISA=portable.
 inline Isa best_isa() {
     const char* wanted = std::getenv("RARESTREAM_ISA");
     if (wanted && std::strcmp(wanted, "portable") == 0) return Isa::portable;
     return has_avx2() ? Isa::avx2 : Isa::portable;
 }
 
-// Where pairs go, and what is known of the row so far.
+// Where the next pair is written, and what is known of the row so far.
 struct RowBuilder {
     std::int32_t* index;
     float* value;
@@ -52,12 +47,12 @@ struct RowBuilder {
     }
 };
 
-// Takes pairs from `at` while they are ordinary and one blank follows; returns where the first other thing stands, a
-// blank or newline included. Up to 64 bytes past the line are read. An index 0 in a file that counts from 1 comes out
+// Parses pairs from `at` while they have the form above; returns the position of the first thing that has not, which may be
+// a blank or a newline. Up to 64 bytes past the line are read. An index 0 in a file that counts from 1 comes out
 // as -1: it is noticed at the end of the row, because -1 is never above the index before it.
-using QuickPairs = const char* (*)(const char* at, RowBuilder& run);
+using FastPairs = const char* (*)(const char* at, RowBuilder& run);
 
-// digits [. digits] from `s`, which is moved past them; false if it is something else, or too long to be sure of.
+// digits [. digits] from `s`, which is moved past them; false if it is something else, or too long to be exact.
 inline bool plain_value(const char*& s, double& value) {
     static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12,
                                         1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24};
@@ -86,12 +81,12 @@ inline bool plain_value(const char*& s, double& value) {
         value = static_cast<double>(static_cast<std::int64_t>(mantissa)) / powers[decimals];
         return true;
     }
-    return std::from_chars(begin, s, value).ec == std::errc();
+    return nearest_double(begin, s, value).ec == std::errc();
 }
 
-inline const char* some_pairs(const char* at, RowBuilder& row, std::ptrdiff_t most) {
+inline const char* some_pairs(const char* at, RowBuilder& row, std::ptrdiff_t limit) {
     RowBuilder run = row;  // in registers
-    for (; most; --most) {
+    for (; limit; --limit) {
         const std::uint64_t key = load_digits(at);
         const unsigned k = leading_digits(key);
         if (k - 1 > 6 || at[k] != ':') break;
@@ -123,7 +118,7 @@ inline const char* some_pairs(const char* at, RowBuilder& row, std::ptrdiff_t mo
     return at;
 }
 
-inline const char* quick_pairs_portable(const char* at, RowBuilder& run) { return some_pairs(at, run, PTRDIFF_MAX); }
+inline const char* fast_pairs_portable(const char* at, RowBuilder& run) { return some_pairs(at, run, PTRDIFF_MAX); }
 
 #if defined(__x86_64__)
 #define RARESTREAM_AVX2 __attribute__((target("avx2,bmi,bmi2")))
@@ -150,20 +145,21 @@ RARESTREAM_AVX2 inline unsigned next_bit(std::uint64_t& mask) {
     return static_cast<unsigned>(found);
 }
 
-// Eight digits in each half of v to a number, less `less`, in each half of the result; false if some byte is no digit.
-RARESTREAM_AVX2 inline bool twice_eight_digits(__m128i v, std::int32_t less, std::uint64_t& both) {
+// Eight digits in each half of v to a number, minus `subtrahend`, in each half of the result; false if some byte is no
+// digit.
+RARESTREAM_AVX2 inline bool twice_eight_digits(__m128i v, std::int32_t subtrahend, std::uint64_t& both) {
     const __m128i nine = _mm_set1_epi8(9);
     const __m128i beyond = _mm_subs_epu8(v, nine);
     const __m128i tens = _mm_maddubs_epi16(v, _mm_set1_epi16(10 | 1 << 8));
     const __m128i hundreds = _mm_madd_epi16(tens, _mm_set1_epi32(100 | 1 << 16));
     const __m128i packed = _mm_packus_epi32(hundreds, hundreds);
     const __m128i numbers = _mm_madd_epi16(packed, _mm_set1_epi32(10000 | 1 << 16));
-    both = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_sub_epi32(numbers, _mm_set1_epi32(less))));
+    both = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_sub_epi32(numbers, _mm_set1_epi32(subtrahend))));
     return _mm_testz_si128(beyond, beyond);
 }
 
 // The pair at `at` whose colon and end stand `colon` and `stop` bytes on.
-RARESTREAM_AVX2 inline bool quick_pair(const char* at, unsigned colon, unsigned stop, float& value, std::uint32_t& index) {
+RARESTREAM_AVX2 inline bool fast_pair(const char* at, unsigned colon, unsigned stop, float& value, std::uint32_t& index) {
     const char* s = at + colon + 1;
     const bool minus = *s == '-';
     s += minus;
@@ -213,10 +209,10 @@ RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigne
     return true;
 }
 
-RARESTREAM_AVX2 inline const char* quick_pairs_avx2(const char* at, RowBuilder& row) {
+RARESTREAM_AVX2 inline const char* fast_pairs_avx2(const char* at, RowBuilder& row) {
     RowBuilder run = row;  // in registers
     for (;;) {
-        // Two pairs from one look at 64 bytes: taking as many as there are would end on a branch guessed wrong.
+        // Two pairs from each 64 bytes: with as many as there are, the end of the loop would be mispredicted.
         std::uint64_t mask = separators(at);
         const unsigned c = next_bit(mask), s = next_bit(mask), c2 = next_bit(mask), s2 = next_bit(mask);
         std::uint64_t both;
@@ -226,14 +222,14 @@ RARESTREAM_AVX2 inline const char* quick_pairs_avx2(const char* at, RowBuilder& 
             run.add(static_cast<std::int32_t>(both >> 32));
             at += s2;
         } else {
-            if (s == 64 || at[s] == ':' || !quick_pair(at, c, s, *run.value, whole)) break;
+            if (s == 64 || at[s] == ':' || !fast_pair(at, c, s, *run.value, whole)) break;
             run.add(static_cast<std::int32_t>(whole) - run.first);
             at += s;
             if (*at != ' ') break;
             ++at;
-            if (s2 == 64) continue;  // the second is cut off: look again from its start
+            if (s2 == 64) continue;  // the second pair is cut off: load again from its start
             const unsigned done = s + 1;
-            if (at[s2 - done] == ':' || !quick_pair(at, c2 - done, s2 - done, *run.value, whole)) break;
+            if (at[s2 - done] == ':' || !fast_pair(at, c2 - done, s2 - done, *run.value, whole)) break;
             run.add(static_cast<std::int32_t>(whole) - run.first);
             at += s2 - done;
         }
@@ -245,12 +241,12 @@ RARESTREAM_AVX2 inline const char* quick_pairs_avx2(const char* at, RowBuilder& 
 }
 #endif
 
-inline QuickPairs quick_pairs(Isa isa) {
+inline FastPairs fast_pairs(Isa isa) {
 #if defined(__x86_64__)
-    if (isa == Isa::avx2) return quick_pairs_avx2;
+    if (isa == Isa::avx2) return fast_pairs_avx2;
 #endif
     (void)isa;
-    return quick_pairs_portable;
+    return fast_pairs_portable;
 }
 
 }  // namespace rarestream::svmlight

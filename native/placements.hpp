@@ -1,12 +1,19 @@
-// The AUC of two weighted, ordered sets of scores, and the pair of sketches behind StreamingAuc.
+// AUC from placements, where rows have importances: the placement of a row is the share of the other class that its score
+// is on the right side of, where a tie counts 1/2; the AUC is the mean placement of either class.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
 #include "compensated_sum.hpp"
-#include "rank_sketch.hpp"
+#include "score_sort.hpp"
 
 namespace rarestream {
 
-// AUC with ties half, and the variance of each class's placements (its scores' ranks within the other class).
+// The AUC, where a tie counts 1/2, and the variance of each class's placements.
 struct PlacementStats {
     double auc = 0, spread_pos = 0, spread_neg = 0;
 };
@@ -37,8 +44,8 @@ inline PlacementStats placement_stats(const std::vector<Point>& pos, const std::
     });
     PlacementStats out;
     const double whole_pos = all_pos.total(), whole_neg = all_neg.total();
-    out.auc = std::min(1.0, wins.total() / (whole_pos * whole_neg));  // rounding must not make more of it than all pairs
-    CompensatedSum spread_pos, spread_neg;  // a second sweep: a difference of squares would lose what is small
+    out.auc = std::min(1.0, wins.total() / (whole_pos * whole_neg));  // rounding must not give more than 1
+    CompensatedSum spread_pos, spread_neg;  // a second sweep: a difference of squares would lose digits
     sweep(pos, neg, [&](double p, double q, double pos_below, double neg_below) {
         const double at_pos = (neg_below + q / 2) / whole_neg - out.auc;
         const double at_neg = 1 - (pos_below + p / 2) / whole_pos - out.auc;
@@ -56,8 +63,8 @@ inline double range_factor(double weight) {
     return std::abs(power) < 200 ? 1.0 : std::ldexp(1.0, std::max(-1000, std::min(1000, -power)));
 }
 
-// The rows of each class that count, ascending; their weights moderate. An AUC is a mean over pairs, so each class may have
-// a factor of its own; where weights of both are added up (`together`), both have the same.
+// The rows of each class with an importance above 0, ascending, their weights scaled to a moderate range. An AUC is a mean
+// over pairs, so each class may have a factor of its own; where weights of both are added (`together`), both have the same.
 struct ClassPoints {
     std::vector<Point> pos, neg;
 
@@ -84,7 +91,7 @@ struct ClassPoints {
     }
 };
 
-// Per row: the share of the other class a score is on the right side of, ties half. Both classes must be there.
+// Writes the placement of every row. Both classes must have rows.
 template <class Score>
 void placements(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n, double* out) {
     struct Row {
@@ -96,8 +103,8 @@ void placements(const std::int8_t* labels, const Score* scores, const double* im
     radix_sort(rows, scratch, [](const Row& r) { return r.key; });
     double largest[2] = {0, 0};
     for (std::size_t i = 0; i < n; ++i) {
-        double& most = largest[labels[i] > 0];
-        most = std::max(most, importances ? importances[i] : 1.0);
+        double& maximum = largest[labels[i] > 0];
+        maximum = std::max(maximum, importances ? importances[i] : 1.0);
     }
     const double scale[2] = {range_factor(largest[0]), range_factor(largest[1])};
     CompensatedSum below[2];  // of the negatives, of the positives
@@ -114,48 +121,5 @@ void placements(const std::int8_t* labels, const Score* scores, const double* im
     }
     for (std::size_t i = 0; i < n; ++i) out[i] = labels[i] > 0 ? out[i] / below[0].total() : 1 - out[i] / below[1].total();
 }
-
-class AucSketch {
-public:
-    RankSketch pos, neg;
-
-    // Rows whose labels are > 0 or not, whose scores are no NaN and whose importances (or none: 1) are finite and >= 0.
-    void add(const std::int8_t* labels, const double* scores, const double* importances, std::size_t n) {
-        if (importances) {
-            for (std::size_t i = 0; i < n; ++i)
-                if (importances[i] > 0) (labels[i] > 0 ? pos : neg).add(scores[i] + 0.0, importances[i]);
-            return;
-        }
-        for (std::size_t i = 0; i < n;) {
-            const std::size_t end = i + std::min(n - i, std::min(pos.reserve(n - i), neg.reserve(n - i)));
-            double *to_pos = pos.buffer_end(), *to_neg = neg.buffer_end();
-            for (; i < end; ++i) {  // written to both, kept by one: labels are hard to guess
-                const bool positive = labels[i] > 0;
-                *to_pos = *to_neg = scores[i] + 0.0;  // + 0.0: one zero, not two
-                to_pos += positive;
-                to_neg += !positive;
-            }
-            pos.count_added(static_cast<std::size_t>(to_pos - pos.buffer_end()));
-            neg.count_added(static_cast<std::size_t>(to_neg - neg.buffer_end()));
-        }
-    }
-
-    void merge(const AucSketch& other) {
-        pos.merge(other.pos);
-        neg.merge(other.neg);
-    }
-
-    // Meaningful once both classes are there.
-    PlacementStats placed() const {
-        return placement_stats(pos.points(range_factor(pos.weight())), neg.points(range_factor(neg.weight())));
-    }
-
-    // The AUC of all rows differs from placed().auc by no more than this.
-    double bound() const {
-        const double pos_low = pos.too_low() / pos.weight(), pos_high = pos.too_high() / pos.weight();
-        const double neg_low = neg.too_low() / neg.weight(), neg_high = neg.too_high() / neg.weight();
-        return std::max(neg_low + pos_high, neg_high + pos_low);
-    }
-};
 
 }  // namespace rarestream

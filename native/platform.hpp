@@ -1,0 +1,60 @@
+// What differs between compilers and systems, in one place. The sources need GCC or Clang, for vectors as a language
+// extension; on Windows that is clang-cl, with the headers and libraries of Visual Studio.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+#if defined(_MSC_VER) && defined(__x86_64__)
+#include <intrin.h>
+#endif
+
+#if !defined(__GNUC__) && !defined(__clang__)
+#error "rarestream is compiled with GCC or Clang; on Windows with clang-cl: cmake -T ClangCL"
+#endif
+
+// The row loops are written as small functions and lambdas. A call that is not inlined would pass vectors through memory.
+#define RARESTREAM_ALWAYS_INLINE inline __attribute__((always_inline))
+#define RARESTREAM_INLINE_LAMBDA __attribute__((always_inline))
+
+namespace rarestream {
+
+// What the processor has and the system lets programs use. What we need of AVX-512 came in one generation.
+#if defined(_MSC_VER) && defined(__x86_64__)
+// Visual Studio does not link the library that __builtin_cpu_supports needs. `features` are bits of EBX of leaf 7,
+// `registers` bits of XCR0: the registers that the system saves.
+__attribute__((target("xsave"))) inline bool cpu_has(unsigned features, unsigned long long registers) {
+    int found[4];
+    __cpuid(found, 0);
+    if (found[0] < 7) return false;
+    __cpuid(found, 1);
+    const bool system_saves_registers = found[2] >> 27 & 1;
+    if (!system_saves_registers || (_xgetbv(0) & registers) != registers) return false;
+    __cpuidex(found, 7, 0);
+    return (static_cast<unsigned>(found[1]) & features) == features;
+}
+inline bool cpu_has_avx2() { return cpu_has(1u << 5, 0x6); }
+inline bool cpu_has_bmi() { return cpu_has(1u << 3 | 1u << 8, 0); }
+inline bool cpu_has_avx512() { return cpu_has(1u << 16 | 1u << 17 | 1u << 31, 0xE6); }
+#elif defined(__x86_64__)
+inline bool cpu_has_avx2() { return __builtin_cpu_supports("avx2"); }
+inline bool cpu_has_bmi() { return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"); }
+inline bool cpu_has_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#else
+inline bool cpu_has_avx2() { return false; }
+inline bool cpu_has_bmi() { return false; }
+inline bool cpu_has_avx512() { return false; }
+#endif
+
+// Asks for pages of 2 MiB for memory that starts at a page. A wish: whether it is granted does not matter.
+inline void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace rarestream

@@ -1,0 +1,71 @@
+"""The public names of rarestream. Written by tests/generated.py."""
+
+from rarestream._version import __version__ as __version__
+from rarestream.blocks import Block as Block
+from rarestream.errors import DataError as DataError
+from rarestream.errors import MissingExtraError as MissingExtraError
+from rarestream.errors import ModelBusyError as ModelBusyError
+from rarestream.errors import ModelFileError as ModelFileError
+from rarestream.errors import OutputError as OutputError
+from rarestream.errors import RarestreamError as RarestreamError
+from rarestream.errors import RowError as RowError
+from rarestream.errors import SortedRowsWarning as SortedRowsWarning
+from rarestream.learners.adagrad import AdaGrad as AdaGrad
+from rarestream.learners.adaoam import AdaOam as AdaOam
+from rarestream.learners.auto import Auto as Auto
+from rarestream.learners.base import Learner as Learner
+from rarestream.learners.dual_averaging import DualAveraging as DualAveraging
+from rarestream.learners.fsauc import Fsauc as Fsauc
+from rarestream.learners.ftrl_auc import FtrlAuc as FtrlAuc
+from rarestream.learners.ftrl_proximal import FtrlProximal as FtrlProximal
+from rarestream.learners.oam import Oam as Oam
+from rarestream.learners.opauc import Opauc as Opauc
+from rarestream.learners.rda import Rda as Rda
+from rarestream.learners.registry import learner_names as learner_names
+from rarestream.learners.registry import make_learner as make_learner
+from rarestream.learners.solam import Solam as Solam
+from rarestream.learners.spam import Spam as Spam
+from rarestream.learners.spauc import Spauc as Spauc
+from rarestream.metrics.estimate import Estimate as Estimate
+from rarestream.metrics.exact import auc as auc
+from rarestream.metrics.exact import auc_interval as auc_interval
+from rarestream.metrics.streaming import StreamingAuc as StreamingAuc
+from rarestream.metrics.windowed import WindowedAuc as WindowedAuc
+from rarestream.model import Model as Model
+from rarestream.readers.stream import read as read
+
+__all__ = [
+    "AdaGrad",
+    "AdaOam",
+    "Auto",
+    "Block",
+    "DataError",
+    "DualAveraging",
+    "Estimate",
+    "Fsauc",
+    "FtrlAuc",
+    "FtrlProximal",
+    "Learner",
+    "MissingExtraError",
+    "Model",
+    "ModelBusyError",
+    "ModelFileError",
+    "Oam",
+    "Opauc",
+    "OutputError",
+    "RarestreamError",
+    "Rda",
+    "RowError",
+    "Solam",
+    "SortedRowsWarning",
+    "Spam",
+    "Spauc",
+    "StreamingAuc",
+    "WindowedAuc",
+    "__version__",
+    "auc",
+    "auc_interval",
+    "learner_names",
+    "make_learner",
+    "read",
+]
