@@ -64,7 +64,8 @@ class _Class:
 
     def mean(self, values: NDArray[np.float64]) -> float:
         mine = values[self._mine]
-        return float(mine.mean() if self._weights is None else mine @ self._weights)
+        # Not mine @ weights: the order in which BLAS sums depends on the processor.
+        return float(mine.mean() if self._weights is None else (mine * self._weights).sum())
 
     def variance(self, values: NDArray[np.float64]) -> float:
         """Return the variance of the mean of the values; infinite for one row."""
