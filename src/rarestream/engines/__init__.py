@@ -8,7 +8,6 @@ from typing import Any
 from rarestream.engines.arrays import Arrays
 from rarestream.engines.base import SCALES, Engine, Learned, Weights, overflow
 from rarestream.engines.frozen import Frozen
-from rarestream.engines.race import Race, saved_candidates
 from rarestream.engines.single import Single
 from rarestream.learners import Learner
 
@@ -17,7 +16,6 @@ __all__ = [
     "Engine",
     "Frozen",
     "Learned",
-    "Race",
     "Single",
     "Weights",
     "load_engine",
@@ -31,6 +29,8 @@ def start_engine(learner: Learner, scale: str, n_features: int, dtype: str) -> E
     plan = learner.race_plan()
     if plan is None:
         return Single.start(learner, scale, n_features, dtype)
+    from rarestream.engines.race import Race  # not above: many programs never race
+
     return Race(learner, plan, scale, n_features, dtype)
 
 
@@ -48,6 +48,8 @@ def load_engine(header: Mapping[str, Any], learner: Learner, arrays: Arrays) -> 
     elif plan is None:
         engine = Single.start(learner, scale, n_features, dtype)
     else:  # a race continues with the settings of its file, whatever this version would race
+        from rarestream.engines.race import Race, saved_candidates
+
         plan = plan._replace(candidates=saved_candidates(header))
         engine = Race(learner, plan, scale, n_features, dtype)
     engine.load(arrays, n_features)

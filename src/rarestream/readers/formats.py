@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from typing import NamedTuple
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError
@@ -28,8 +29,7 @@ from rarestream.readers.refusals import Refusals
 from rarestream.readers.sources import Source
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(NamedTuple):
     """The arguments of `read`, checked."""
 
     zero_based: bool | None = None
@@ -42,7 +42,7 @@ class Options:
     longest_line: int = LONGEST_LINE
 
 
-@dataclass(slots=True)
+@dataclass
 class Reading:
     """One pass over the sources: what to read, how, and what was found so far."""
 

@@ -11,9 +11,8 @@ import stat
 import sys
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from rarestream.errors import DataError, plain
 
@@ -33,8 +32,7 @@ class NothingYetError(Exception):
     """A pipe had no bytes within the time allowed; it may have some later."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """One input. A path is opened again for each pass, a seekable file is rewound, a pipe can be read only once."""
 
     name: str  # as messages show it
