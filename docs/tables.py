@@ -29,7 +29,7 @@ def names_of(cls: type[Learner]) -> str:
 
 def learner_facts(cls: type[Learner]) -> list[str]:
     """Return the table at the top of a learner's page."""
-    rows = [f"| {FACTS[field]} | {fact} |" for field, fact in cls.about._asdict().items()]
+    rows = [f"| {FACTS[field]} | {getattr(cls.about, field)} |" for field in FACTS]
     return [f"| name | {names_of(cls)} |", "|---|---|", *rows]
 
 

@@ -4,7 +4,7 @@
 namespace rarestream {
 void bind_blocks(nanobind::module_&);
 void bind_learners(nanobind::module_&);
-void bind_svmlight(nanobind::module_&);
+void bind_readers(nanobind::module_&);
 void bind_auc(nanobind::module_&);
 void bind_published(nanobind::module_&);
 void bind_lanes(nanobind::module_&);
@@ -14,7 +14,7 @@ NB_MODULE(_native, m) {
     m.doc() = "The compiled core of rarestream; its sources are in native/.";
     rarestream::bind_blocks(m);
     rarestream::bind_learners(m);
-    rarestream::bind_svmlight(m);
+    rarestream::bind_readers(m);
     rarestream::bind_auc(m);
     rarestream::bind_published(m);
     rarestream::bind_lanes(m);

@@ -50,7 +50,7 @@ inline bool cpu_has_bmi() { return false; }
 inline bool cpu_has_avx512() { return false; }
 #endif
 
-// Asks for pages of 2 MiB for memory that starts at a page. A wish: whether it is granted does not matter.
+// Asks the system for pages of 2 MiB, for memory that starts at a page. It is only a hint.
 inline void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
     madvise(memory, bytes, MADV_HUGEPAGE);

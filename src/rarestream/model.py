@@ -14,22 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from rarestream import _native, modelfile
 from rarestream.blocks import (
     LARGEST_IMPORTANCE,
-    LARGEST_INDEX,
     SMALLEST_IMPORTANCE,
     Block,
     canonical,
     importance_rule,
     numeric,
 )
-from rarestream.engines import SCALES, Engine, Weights, overflow, start_engine
+from rarestream.engines import Engine, Weights, check_arguments, overflow, start_engine
 from rarestream.errors import DataError, ModelBusyError, RowError, SortedRowsWarning, advice, plain
 from rarestream.learners import Learner, make_learner
 from rarestream.learners.state import padded, tally_of, zeros
 from rarestream.metrics import StreamingAuc
 from rarestream.metrics.rows import ScoredRows
 from rarestream.modelfile.codec import ChosenBy, FileParts, Saved, decode, encode
-
-DTYPES = ("float32", "float64")
 
 
 class Model:
@@ -92,12 +89,7 @@ class Model:
             raise TypeError(
                 f"Model: learner must be a learner such as DualAveraging(), or the name of one, got {learner!r}."
             )
-        if dtype not in DTYPES:
-            raise ValueError(f"Model: dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
-        if scale not in SCALES:
-            raise ValueError(f"Model: scale must be one of {', '.join(SCALES)}, got {scale!r}.")
-        if not 0 <= n_features <= LARGEST_INDEX + 1:
-            raise ValueError(f"Model: n_features must be between 0 and {LARGEST_INDEX + 1}, got {n_features}.")
+        check_arguments(dtype, scale, n_features, "Model: ")
         n_features = max(n_features, learner.initial_features)
         self._take_over(Saved(start_engine(learner, scale, n_features, dtype), dtype, n_features))
 

@@ -43,7 +43,7 @@ def test_a_learner_may_be_given_by_name():
         (lambda: Model(3), "learner must be a learner such as"),
         (lambda: Model(FtrlAuc(), dtype="float16"), "dtype must be one of float32, float64, got 'float16'"),
         (lambda: Model(FtrlAuc(), scale="big"), "scale must be one of none, unit, max, got 'big'"),
-        (lambda: Model(FtrlAuc(), n_features=-1), "n_features must be between 0"),
+        (lambda: Model(FtrlAuc(), n_features=-1), "n_features must be a whole number between 0"),
         (lambda: FtrlAuc(l1=-0.1), r"^FtrlAuc: l1 must be >= 0, got -0\.1\.$"),
         (lambda: FtrlAuc(learning_rate=0), r"^FtrlAuc: learning_rate must be > 0, got 0\.$"),
         (lambda: FtrlAuc(beta=float("nan")), "FtrlAuc: beta must be > 0, got nan"),

@@ -35,7 +35,7 @@ PARTS = {
     "learning": learning.run_round,
 }
 MEMORY = 6 << 30  # bytes of address space for a round: generous, but less than a hostile file may ask for
-LIMIT = 1800.0  # seconds for a round, which takes a few
+LIMIT = 300.0  # seconds for a round, which takes a few
 SHOWN = 3  # failures of a part that are printed in full
 
 

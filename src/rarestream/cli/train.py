@@ -19,7 +19,7 @@ DEFAULT_LEARNER, DEFAULT_WITH_BUDGET = "auto", "dual-logistic"
 
 
 def _dtypes() -> Sequence[str]:
-    from rarestream.model import DTYPES
+    from rarestream.engines import DTYPES
 
     return DTYPES
 

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from rarestream.engines.arrays import Arrays
-from rarestream.engines.base import SCALES, Engine, Learned, Weights, overflow
+from rarestream.engines.base import DTYPES, SCALES, Engine, Learned, Weights, check_arguments, overflow
 from rarestream.engines.frozen import Frozen
 from rarestream.engines.single import Single
 from rarestream.learners import Learner
 
 __all__ = [
+    "DTYPES",
     "SCALES",
     "Engine",
     "Frozen",
     "Learned",
     "Single",
     "Weights",
+    "check_arguments",
     "load_engine",
     "overflow",
     "start_engine",
@@ -37,6 +39,7 @@ def start_engine(learner: Learner, scale: str, n_features: int, dtype: str) -> E
 def load_engine(header: Mapping[str, Any], learner: Learner, arrays: Arrays) -> Engine:
     """Return the engine of a file; ValueError, KeyError or TypeError if its header or arrays are invalid."""
     scale, dtype, n_features = header["scale"], header["dtype"], header["features"]["count"]
+    check_arguments(dtype, scale, n_features)
     plan = learner.race_plan()
     engine: Engine
     if header["kind"] == "scoring":

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import _native
-from rarestream.blocks import Block
+from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines.arrays import Arrays
 from rarestream.errors import DataError, advice
 from rarestream.learners import Learner
 from rarestream.metrics.rows import ScoredRows
 
 SCALES = ("none", "unit", "max")  # how rows are scaled, in the order of _native.Scale
+DTYPES = ("float32", "float64")  # of a state
+MAX_FEATURES = LARGEST_INDEX + 1
 CHUNK = 1 << 20  # coordinates whose weights are computed at once
 
 
@@ -126,6 +128,16 @@ class Engine(ABC):
         """Yield the weights of the first features, some at a time, each time with the first feature's number."""
         for start in range(0, n_features, CHUNK):
             yield start, self.weights(start, min(start + CHUNK, n_features))
+
+
+def check_arguments(dtype: Any, scale: Any, n_features: Any, where: str = "") -> None:
+    """Raise ValueError, whose message starts with `where`, unless an engine can be made with these."""
+    if dtype not in DTYPES:
+        raise ValueError(f"{where}dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+    if scale not in SCALES:
+        raise ValueError(f"{where}scale must be one of {', '.join(SCALES)}, got {scale!r}.")
+    if type(n_features) is bool or not isinstance(n_features, int | np.integer) or not 0 <= n_features <= MAX_FEATURES:
+        raise ValueError(f"{where}n_features must be a whole number between 0 and {MAX_FEATURES}, got {n_features!r}.")
 
 
 def more_slots(needed: int, slots: int, most: int) -> int:

@@ -50,6 +50,7 @@ class AdaGrad(Learner):
 
     loss_is_logistic: ClassVar[bool] = True
     about: ClassVar[About] = About(
+        title="AdaGrad",
         objective="logistic",
         cost="O(k)",
         published="O(d)",
@@ -57,14 +58,6 @@ class AdaGrad(Learner):
         returns="last iterate",
         paper="Duchi, Hazan, Singer 2011, equation (3) and section 5.1",
     )
-
-    @property
-    def name(self) -> str:
-        return "adagrad"
-
-    @property
-    def title(self) -> str:
-        return "AdaGrad"
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.epsilon, float(self.intercept)]

@@ -61,6 +61,7 @@ class AdaOam(Learner):
     seed: int = whole(0, "Seed of the random signs of the sketch.")
 
     about: ClassVar[About] = About(
+        title="AdaOAM",
         objective="square loss on pairs",
         cost="O(d rank); O(d^2) with `rank=0`",
         published="O(d^2)",
@@ -73,14 +74,6 @@ class AdaOam(Learner):
     def layout(self) -> Layout:
         sketches = {"sketch_neg": self.rank, "sketch_pos": self.rank} if self.rank else {}
         return Layout({"w": 1, "v": 1, "sum_neg": 1, "sum_pos": 1, **sketches}, ("ww", "longest"), stacked=True)
-
-    @property
-    def name(self) -> str:
-        return "adaoam"
-
-    @property
-    def title(self) -> str:
-        return "AdaOAM"
 
     def multiplications(self, rows: int, nonzeros: int, features: int) -> float:
         return 2.0 * rows * features * (self.rank + 2 if self.rank else features)

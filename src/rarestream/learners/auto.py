@@ -37,6 +37,7 @@ class Auto(Learner):
 
     tuning: ClassVar[Tuning | None] = None
     about: ClassVar[About] = About(
+        title="auto",
         objective="AUC or logistic, whichever ranks better",
         cost="O(k); several times as much while it races",
         published="-",
@@ -44,14 +45,6 @@ class Auto(Learner):
         returns="last iterate",
         paper="ours",
     )
-
-    @property
-    def name(self) -> str:
-        return "auto"
-
-    @property
-    def title(self) -> str:
-        return "auto"
 
     def kernel_settings(self) -> list[float]:
         raise TypeError("Auto: it has no kernel of its own; engines.Race runs it.")

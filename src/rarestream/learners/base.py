@@ -46,6 +46,7 @@ class Kernel:
 class About(NamedTuple):
     """A learner's entry in the table of learners of the documentation."""
 
+    title: str  # in tables and figures
     objective: str
     cost: str  # per row, here
     published: str  # cost per row in the authors' code
@@ -82,6 +83,7 @@ class Learner(ABC):
         If a setting is out of its range.
     """
 
+    registered_name: ClassVar[str]  # set by `register`; a class with several names overrides `name`
     about: ClassVar[About]
     tuning: ClassVar[Tuning | None] = Tuning("learning_rate")  # None: it chooses its settings itself
     loss_is_logistic: ClassVar[bool] = False
@@ -116,14 +118,14 @@ class Learner(ABC):
         return number
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """Name in the registry and on the command line."""
+        return self.registered_name
 
     @property
     def title(self) -> str:
         """Name in tables and figures."""
-        return type(self).__name__
+        return self.about.title
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -73,6 +73,7 @@ class DualAveraging(Learner):
     )
 
     about: ClassVar[About] = About(
+        title="dual averaging",
         objective="squared hinge on pairs, or logistic",
         cost="O(k)",
         published="-",

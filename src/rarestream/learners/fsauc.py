@@ -87,6 +87,7 @@ class Fsauc(Learner):
     expected_rows: int = whole(10000, "Number of rows to plan the stages for: n.", LEAST_STAGED)
 
     about: ClassVar[About] = About(
+        title="FSAUC",
         objective="square loss on pairs",
         cost="O(k); O(k + non-zero weights) while its l1 constraint is active",
         published="O(d)",
@@ -94,14 +95,6 @@ class Fsauc(Learner):
         returns="mean of the stage's iterates",
         paper="Liu, Zhang, Chen, Wang, Yang 2018, Algorithms 1 and 2",
     )
-
-    @property
-    def name(self) -> str:
-        return "fsauc"
-
-    @property
-    def title(self) -> str:
-        return "FSAUC"
 
     def expecting(self, rows: int, features: int) -> dict[str, Any]:
         return {"expected_rows": max(LEAST_STAGED, rows)}

@@ -66,6 +66,7 @@ class FtrlAuc(Learner):
     )
 
     about: ClassVar[About] = About(
+        title="FTRL-AUC",
         objective="square loss on pairs",
         cost="O(k)",
         published="O(k); exact means O(d)",
@@ -81,14 +82,6 @@ class FtrlAuc(Learner):
     @property
     def layout(self) -> Layout:
         return PAIR if self.means == "lazy" else EXACT
-
-    @property
-    def name(self) -> str:
-        return "ftrl-auc"
-
-    @property
-    def title(self) -> str:
-        return "FTRL-AUC"
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.l2, self.beta]

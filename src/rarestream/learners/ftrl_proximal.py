@@ -48,6 +48,7 @@ class FtrlProximal(Learner):
 
     loss_is_logistic: ClassVar[bool] = True
     about: ClassVar[About] = About(
+        title="FTRL-Proximal",
         objective="logistic",
         cost="O(k)",
         published="O(k)",
@@ -55,14 +56,6 @@ class FtrlProximal(Learner):
         returns="last iterate",
         paper="McMahan et al. 2013, Algorithm 1",
     )
-
-    @property
-    def name(self) -> str:
-        return "ftrl-proximal"
-
-    @property
-    def title(self) -> str:
-        return "FTRL-Proximal"
 
     def kernel_settings(self) -> list[float]:
         return [self.learning_rate, self.l1, self.l2, self.beta, float(self.intercept)]

@@ -72,6 +72,7 @@ class Oam(Learner):
 
     tuning: ClassVar[Tuning | None] = Tuning("learning_rate", low=3e-4)
     about: ClassVar[About] = About(
+        title="OAM",
         objective="hinge loss on pairs",
         cost="O(buffer k)",
         published="O(buffer d)",
@@ -84,14 +85,6 @@ class Oam(Learner):
         if field.name == "learning_rate" and value is None:
             value = LEARNING_RATES[self.update]
         return super()._checked(field, value)
-
-    @property
-    def name(self) -> str:
-        return "oam"
-
-    @property
-    def title(self) -> str:
-        return "OAM"
 
     def multiplications(self, rows: int, nonzeros: int, features: int) -> float:
         return 2.0 * self.buffer * nonzeros

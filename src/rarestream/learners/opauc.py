@@ -59,6 +59,7 @@ class Opauc(Learner):
     seed: int = whole(0, "Seed of the random signs of the sketch.")
 
     about: ClassVar[About] = About(
+        title="OPAUC",
         objective="square loss on pairs",
         cost="O(k rank + rank^2); O(d^2) with `rank=0`",
         published="O(d rank); O(d^2)",
@@ -66,14 +67,6 @@ class Opauc(Learner):
         returns="last iterate",
         paper="Gao, Jin, Zhu, Zhou 2013, Algorithm 1",
     )
-
-    @property
-    def name(self) -> str:
-        return "opauc"
-
-    @property
-    def title(self) -> str:
-        return "OPAUC"
 
     def multiplications(self, rows: int, nonzeros: int, features: int) -> float:
         if not self.rank:

@@ -45,6 +45,7 @@ class Rda(Learner):
     loss_is_logistic: ClassVar[bool] = True
     tuning: ClassVar[Tuning | None] = Tuning("gamma")
     about: ClassVar[About] = About(
+        title="RDA",
         objective="logistic",
         cost="O(k)",
         published="O(d)",
@@ -52,14 +53,6 @@ class Rda(Learner):
         returns="last iterate",
         paper="Xiao 2010, Algorithm 2",
     )
-
-    @property
-    def name(self) -> str:
-        return "rda"
-
-    @property
-    def title(self) -> str:
-        return "RDA"
 
     @property
     def layout(self) -> Layout:

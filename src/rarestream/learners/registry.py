@@ -18,6 +18,7 @@ def register(name: str, **preset: Any) -> Callable[[L], L]:
 
     def add(cls: L) -> L:
         _registry[name] = (cls, preset)
+        cls.registered_name = name
         return cls
 
     return add

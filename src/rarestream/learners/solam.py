@@ -85,6 +85,7 @@ class Solam(Learner):
     )
 
     about: ClassVar[About] = About(
+        title="SOLAM",
         objective="square loss on pairs",
         cost="O(k)",
         published="O(d)",
@@ -92,14 +93,6 @@ class Solam(Learner):
         returns="mean of the iterates",
         paper="Ying, Wen, Lyu 2016, Algorithm 1",
     )
-
-    @property
-    def name(self) -> str:
-        return "solam"
-
-    @property
-    def title(self) -> str:
-        return "SOLAM"
 
     def expecting(self, rows: int, features: int) -> dict[str, Any]:
         return {"expected_features": features}

@@ -92,6 +92,7 @@ class Spam(Learner):
     )
 
     about: ClassVar[About] = About(
+        title="SPAM",
         objective="square loss on pairs",
         cost="O(k); O(k log d) with `l1`; O(d) with `l1` and the full gradient",
         published="O(d)",
@@ -99,14 +100,6 @@ class Spam(Learner):
         returns="last iterate",
         paper="Natole, Ying, Lyu 2018, Algorithm 1",
     )
-
-    @property
-    def name(self) -> str:
-        return "spam"
-
-    @property
-    def title(self) -> str:
-        return "SPAM"
 
     @property
     def native(self) -> str:

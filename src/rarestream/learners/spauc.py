@@ -52,6 +52,7 @@ class Spauc(Learner):
 
     tuning: ClassVar[Tuning | None] = Tuning("mu", 1e-4, 0.02)
     about: ClassVar[About] = About(
+        title="SPAUC",
         objective="square loss on pairs",
         cost="O(k); O(d) with `l1`",
         published="O(d)",
@@ -67,14 +68,6 @@ class Spauc(Learner):
     @property
     def layout(self) -> Layout:
         return SPAN if self.l1 == 0 else DENSE
-
-    @property
-    def name(self) -> str:
-        return "spauc"
-
-    @property
-    def title(self) -> str:
-        return "SPAUC"
 
     def kernel_settings(self) -> list[float]:
         return [self.mu] if self.l1 == 0 else [self.mu, self.l1]

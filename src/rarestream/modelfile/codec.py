@@ -117,7 +117,7 @@ def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: 
     """Return the model of a file; ModelFileError, whose message starts with `name`, if the file is invalid."""
     try:
         count = header["features"]["count"]
-        if type(count) is not int or count < 0 or header["features"]["space"] != "columns":
+        if header["features"]["space"] != "columns":
             raise ValueError("its feature space is unknown")
         learner = make_learner(header["learner"]["name"], **header["learner"]["settings"])
         model = Saved(load_engine(header, learner, arrays), header["dtype"], max(count, learner.initial_features))

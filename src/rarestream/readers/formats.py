@@ -5,7 +5,7 @@ To add a text format, such as tsv, touch five files:
     readers/formats.py       its name and suffixes, in FORMATS below
     readers/tsv.py           the function `tsv`, which calls `read_text` with a Parser, and the messages for bad rows
     native/tsv.hpp           the parser, which returns what svmlight's does
-    native/bind_svmlight.cpp its binding
+    native/bind_readers.cpp  its binding
     _native.pyi              and the signature of that
 
 `readers/text.py` does the rest: chunks of whole lines, threads, order, labels, `max_bad_rows`, and file, line and

@@ -1,4 +1,4 @@
-// Python bindings of the svmlight parser.
+// Python bindings of the parsers of text formats.
 #include "arrays.hpp"
 #include "svmlight.hpp"
 
@@ -45,7 +45,7 @@ nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_requ
 
 }  // namespace
 
-void bind_svmlight(nb::module_& m) {
+void bind_readers(nb::module_& m) {
     m.def("parse_svmlight", &parse_svmlight, no_convert("text"), no_convert("first_index") = 1,
           no_convert("label_required") = true, no_convert("stop_after") = 1, no_convert("isa") = "");
 }
