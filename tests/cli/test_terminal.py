@@ -150,3 +150,23 @@ def test_a_curve_stays_in_its_frame_whatever_its_points():
         assert sum("best 0.9" in line for line in lines) == 1
         assert lines[-1].split() == ["0", "100", "rows"]
     assert look.curve([], 0.9, "", 60, ("", "")) == []
+
+
+def test_a_table_wider_than_the_terminal_continues_its_last_column_below():
+    heading, rows = ["AUC", "settings"], [["0.9", "learning_rate=1 beta=2 rate_power=3"], ["0.8", "default"]]
+    assert look.table(rows, heading, left=(1,), columns=40) == [
+        "AUC  settings",
+        "0.9  learning_rate=1 beta=2 rate_power=3",
+        "0.8  default",
+    ]
+    assert look.table(rows, heading, left=(1,), columns=30) == [
+        "AUC  settings",
+        "0.9  learning_rate=1 beta=2\n     rate_power=3",
+        "0.8  default",
+    ]
+    wide = ["a" * 20, "note"]
+    assert look.table([["b" * 20, "not tuned"], ["c" * 20, ""]], wide, left=(0, 1), columns=25) == [
+        "a" * 20 + "\n    note",
+        "b" * 20 + "\n    not tuned",
+        "c" * 20,
+    ]

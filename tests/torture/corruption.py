@@ -18,8 +18,9 @@ from tests.strategies import random_block
 
 FILES = 150  # in a round
 DAMAGE = ["flipped", "cut", "extended", "swapped", "duplicated", "zeroed", "respelled"]
-NUMBERS = [0, -1, 1, 2, 3, 0.5, -0.0, 1e-320, 100, 2**16, 2**31 - 1, 2**31]
-ABSURD = [1e308, -1e308, 1e38, -1e38, 2**40, 2**53, 2**62, 2**63, 10**30]  # no accident, and beyond what can be learned
+NUMBERS = [0, -1, 1, 2, 3, 0.5, -0.0, 100, 2**16, 2**31 - 1, 2**31]
+# No accident, and beyond what can be learned: with these a model may refuse to score, but never crash or hang.
+ABSURD = [1e308, -1e308, 1e38, -1e38, 1e-320, 2**40, 2**53, 2**62, 2**63, 10**30]
 OTHERS = [None, True, "", "unit", "float64", "scoring", "auto", "\x1b[2J", [], [1], {}, {"a": 1}, "nan", 10**400]
 
 

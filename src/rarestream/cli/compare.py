@@ -131,7 +131,7 @@ class _Show:
         if at.row is None and not self._quiet:
             finished = f", {at.done} of them finished before" if at.done else ""
             time = f"; about {left} left" if left and at.done < at.total else ""
-            self._ink.line(f"{at.total} trials to run{finished}{time}.")
+            self._ink.line(f"{look.counted(at.total, 'trial')} to run{finished}{time}.")
         now = f"{at.done} of {at.total}" + (f" · {at.row['label']}" if at.row else "")
         self._live_line.draw(f"  {self._ink(f'{now} · {left} left', 'dim')}")
 
@@ -166,7 +166,8 @@ def _print_table(table: Sequence[Standing], block: Block, comparison: Comparison
         f"{look.count(first['n_test'])} tested."
     )
     ink.line()
-    for number, line in enumerate(look.table(cells(table), COLUMNS, left=(0, len(COLUMNS) - 1))):
+    columns = look.width() if ink.terminal else None
+    for number, line in enumerate(look.table(cells(table), COLUMNS, left=(0, len(COLUMNS) - 1), columns=columns)):
         ink.line(ink(line, "bold") if number < 2 else line)
     for remark in remarks(table):
         ink.message(remark)

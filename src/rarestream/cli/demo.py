@@ -60,8 +60,8 @@ class _Demo:
         self._resume()
         self.ink.line()
         self._print(
-            f"Finished in {look.duration(time.monotonic() - began)}. To train on your own data: "
-            "rarestream train DATA -o model.rare"
+            f"Finished in {look.duration(time.monotonic() - began)}. To train on your own data:\n"
+            "  rarestream train DATA -o model.rare"
         )
 
     # -- the steps
@@ -244,8 +244,9 @@ class _Demo:
     def _print(self, text: str) -> None:
         import textwrap
 
-        for line in textwrap.wrap(text, self.columns - 2, break_on_hyphens=False):
-            self.ink.line("  " + line)
+        for paragraph in text.split("\n"):
+            for line in textwrap.wrap(paragraph, self.columns - 2, break_on_hyphens=False, drop_whitespace=False):
+                self.ink.line("  " + line.rstrip())
 
     def _table(self, lines: list[str], bold: int | None = None) -> None:
         for number, line in enumerate(lines):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rarestream.model import Model
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+NARROWEST = 12  # columns for the last column of a table; with fewer it gets lines of its own
 WIDEST_TEXT = 100  # columns of sentences; longer lines are hard to read
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 OURS = re.compile(f"(\x1b\\[(?:(?:{'|'.join(['0', *STYLES.values()])});?)+m)")  # colours as Ink makes them
@@ -203,11 +204,28 @@ def bar_left(value: float, largest: float, cells: int) -> str:
     return ("▐" * rest + "█" * full).rjust(cells)
 
 
-def table(rows: Sequence[Sequence[str]], heading: Sequence[str], left: Sequence[int] = ()) -> list[str]:
-    """Lines of a table, heading first; columns are right-aligned but those in `left`."""
+def table(
+    rows: Sequence[Sequence[str]], heading: Sequence[str], left: Sequence[int] = (), columns: int | None = None
+) -> list[str]:
+    """The rows of a table, heading first; columns are right-aligned but those in `left`.
+
+    If the table is wider than `columns`, the text of its last column continues on further lines.
+    """
     from rarestream.study.text import align
 
-    return align([heading, *rows], left)
+    every = [heading, *rows]
+    lines = align(every, left)
+    if columns is None or max(map(len, lines)) <= columns:
+        return lines
+    lines = align([row[:-1] for row in every], left)
+    start = max(map(len, lines)) + 2
+    indent = start if columns - start >= NARROWEST else 4
+    for number, row in enumerate(every):
+        parts = wrap(row[-1], columns - indent) if row[-1] else []
+        if parts and indent == start:
+            lines[number] = lines[number].ljust(start) + parts.pop(0)
+        lines[number] = "\n".join([lines[number], *(" " * indent + part for part in parts)])
+    return lines
 
 
 def curve(

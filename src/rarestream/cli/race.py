@@ -176,23 +176,28 @@ def _plan(racing: Racing) -> list[str]:
 
 def _print_summary(result: RaceResult, racing: Racing, note: Any, target: Path) -> None:
     ink = look.stderr()
-    heading = ("", "learner", "settings", "AUC", "behind", "+-", "retired after")
+    heading = ("", "AUC", "behind", "+-", "retired", "learner", "settings")
     rows = [
         (
             "*" if entrant is result.winner else "",
-            entrant.learner.name,
-            look.settings(entrant.learner),
             "-" if entrant.auc != entrant.auc else f"{entrant.auc:.4f}",
             "" if entrant is result.winner or entrant.behind != entrant.behind else f"{entrant.behind:.4f}",
             "" if entrant is result.winner or entrant.error != entrant.error else f"{entrant.error:.4f}",
-            "" if entrant.retired_after is None else f"{entrant.retired_after:,} rows",
+            "" if entrant.retired_after is None else f"{entrant.retired_after:,}",
+            entrant.learner.name,
+            look.settings(entrant.learner),
         )
         for entrant in result.entrants
     ]
-    for number, line in enumerate(look.table(rows, heading, left=(1, 2))):
+    columns = look.width() if ink.terminal else None
+    for number, line in enumerate(look.table(rows, heading, left=(5, 6), columns=columns)):
         note(ink(line, "bold") if number < 2 else line)
     what = "an even sample of " if result.thinned else ""
-    note(f"AUC of {what}{look.count(result.judged)} rows, each scored before it was learned; +- is a standard error.")
+    retired = "; retired: after so many rows" if any(entrant.retired_after for entrant in result.entrants) else ""
+    note(
+        f"AUC of {what}{look.count(result.judged)} rows, each scored before it was learned; "
+        f"+- is a standard error{retired}."
+    )
     model = result.model
     winner = look.described(model.learner)
     if not result.enough:

@@ -172,7 +172,7 @@ def _left_out(name: str, why: str) -> Standing:
 
 # -- as text
 
-COLUMNS = ("method", "AUC", "+-", "behind", "+-", "tie", "non-zeros", "us per row", "state", "")
+COLUMNS = ("method", "AUC", "+-", "behind", "+-", "tie", "weights", "us/row", "state", "")
 
 
 def cells(table: Sequence[Standing]) -> list[tuple[str, ...]]:
@@ -212,7 +212,7 @@ def markdown(table: Sequence[Standing]) -> str:
     str
         The table, and a list of the methods that failed or were left out.
     """
-    heading = tuple({"+-": "±", "us per row": "µs per row"}.get(word, word) for word in COLUMNS)
+    heading = tuple({"+-": "±", "us/row": "µs/row"}.get(word, word) for word in COLUMNS)
     lines = [heading, tuple("---" if column in (0, len(heading) - 1) else "---:" for column in range(len(heading)))]
     rows = [f"{piped(line)}\n" for line in [*lines, *cells(table)]]
     return "".join([*rows, "\n", *(f"- {remark}\n" for remark in remarks(table))])
