@@ -53,6 +53,16 @@ struct ScoredRows {
     }
 };
 
+// (fault, row).
+nb::tuple checked_labels(Labels labels) {
+    ScoredCheck check;
+    {
+        nb::gil_scoped_release released;
+        check = check_labels(labels.data(), labels.size());
+    }
+    return nb::make_tuple(check.fault, check.row);
+}
+
 // (fault, row, positive rows, negative rows); rows of importance 0 do not count.
 template <class Score>
 nb::tuple survey_labels(Labels labels, In<Score> scores, Importances importances) {
@@ -229,6 +239,7 @@ void bind_auc(nb::module_& m) {
         .value("mixed_labels", ScoredFault::mixed_labels)
         .value("score", ScoredFault::score)
         .value("importance", ScoredFault::importance);
+    m.def("check_labels", &checked_labels, no_convert());
     m.def("narrow_labels", &narrowed_labels<std::int32_t>, no_convert());
     m.def("narrow_labels", &narrowed_labels<std::int64_t>, no_convert());
     m.def("narrow_labels", &narrowed_labels<float>, no_convert());

@@ -16,38 +16,48 @@ struct ScoredCheck {
     std::size_t row = 0;
 };
 
-// The first broken rule: labels are -1 and +1 or 0 and 1, scores are no NaN, importances are 0 or lie between two numbers.
-template <class Score>
-ScoredCheck check_scored(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n,
-                         double smallest = 0, double largest = std::numeric_limits<double>::max()) {
+// The first row from 0 to n - 1 for which a rule is broken.
+template <class Broken>
+ScoredCheck first_fault(ScoredFault fault, std::size_t n, Broken broken) {
+    std::size_t i = 0;
+    while (i < n && !broken(i)) ++i;
+    return {fault, i};
+}
+
+// The rule of labels: they are -1 and +1, or 0 and 1. Loops without an exit, with flags as wide as what they check, are
+// what the compiler vectorises; the row is searched for only if there is one.
+inline ScoredCheck check_labels(const std::int8_t* labels, std::size_t n) {
     const auto invalid_label = [](std::int8_t y) { return y > 1 || y < -1; };
-    const auto invalid_importance = [=](double h) { return !((h >= smallest && h <= largest) || h == 0); };
-    // Loops without an exit, with flags as wide as what they check, are what the compiler vectorises; the row is searched
-    // for only if there is one.
     std::int8_t invalid = 0, zero = 0, minus = 0;
     for (std::size_t i = 0; i < n; ++i) {
         invalid = static_cast<std::int8_t>(invalid | -invalid_label(labels[i]));
         zero = static_cast<std::int8_t>(zero | -(labels[i] == 0));
         minus = static_cast<std::int8_t>(minus | -(labels[i] == -1));
     }
-    const auto first = [n](ScoredFault fault, auto broken) {
-        std::size_t i = 0;
-        while (i < n && !broken(i)) ++i;
-        return ScoredCheck{fault, i};
-    };
-    if (invalid) return first(ScoredFault::label, [&](std::size_t i) { return invalid_label(labels[i]); });
-    if (zero && minus) return first(ScoredFault::mixed_labels, [&](std::size_t i) { return labels[i] == 0; });
-    std::conditional_t<sizeof(Score) == 8, std::int64_t, std::int32_t> nan = 0;
-    for (std::size_t i = 0; i < n; ++i) nan |= -(scores[i] != scores[i]);
-    if (nan) return first(ScoredFault::score, [&](std::size_t i) { return scores[i] != scores[i]; });
-    if (!importances) return {};
-    std::int64_t wrong = 0;
-    for (std::size_t i = 0; i < n; ++i) wrong |= -invalid_importance(importances[i]);
-    if (wrong) return first(ScoredFault::importance, [&](std::size_t i) { return invalid_importance(importances[i]); });
+    if (invalid) return first_fault(ScoredFault::label, n, [&](std::size_t i) { return invalid_label(labels[i]); });
+    if (zero && minus) return first_fault(ScoredFault::mixed_labels, n, [&](std::size_t i) { return labels[i] == 0; });
     return {};
 }
 
-// Labels of another type as int8; a value that is no label becomes 2, which check_scored reports.
+// The first broken rule: that of labels, scores are no NaN, importances are 0 or lie between two numbers.
+template <class Score>
+ScoredCheck check_scored(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n,
+                         double smallest = 0, double largest = std::numeric_limits<double>::max()) {
+    const auto invalid_importance = [=](double h) { return !((h >= smallest && h <= largest) || h == 0); };
+    const ScoredCheck check = check_labels(labels, n);
+    if (check.fault != ScoredFault::none) return check;
+    std::conditional_t<sizeof(Score) == 8, std::int64_t, std::int32_t> nan = 0;
+    for (std::size_t i = 0; i < n; ++i) nan |= -(scores[i] != scores[i]);
+    if (nan) return first_fault(ScoredFault::score, n, [&](std::size_t i) { return scores[i] != scores[i]; });
+    if (!importances) return {};
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < n; ++i) wrong |= -invalid_importance(importances[i]);
+    if (wrong)
+        return first_fault(ScoredFault::importance, n, [&](std::size_t i) { return invalid_importance(importances[i]); });
+    return {};
+}
+
+// Labels of another type as int8; a value that is no label becomes 2, which check_labels reports.
 template <class Label>
 void narrow_labels(const Label* labels, std::int8_t* out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i)

@@ -112,6 +112,7 @@ class ScoredFault(IntEnum):
     score = 3
     importance = 4
 
+def check_labels(labels: NDArray[np.int8], /) -> tuple[ScoredFault, int]: ...
 def narrow_labels(labels: NDArray[Any], /) -> NDArray[np.int8]: ...
 def survey_labels(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None

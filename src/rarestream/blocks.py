@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -421,16 +421,31 @@ def _labels(labels: ArrayLike, n: int) -> Labels:
     values = numeric(labels, "Block: labels")
     if values.shape != (n,):
         raise DataError(f"Block: {n} rows need labels of shape ({n},), got {values.shape}.")
-    if values.dtype.kind == "b":
-        values = values.view(np.int8)
-    positive, negative, zero = values == 1, values == -1, values == 0
-    known = positive | negative | zero
-    if not known.all():
-        wrong = int(np.argmin(known))
-        raise DataError(f"Block: row {wrong} has the label {values[wrong]!r}; labels are -1 and +1, or 0 and 1.")
-    if zero.any() and negative.any():
-        raise DataError("Block: labels mix -1, 0 and +1; use -1 and +1, or 0 and 1.")
-    return np.where(positive, POSITIVE, NEGATIVE)
+    narrow = narrow_labels(values)
+    fault, row = _native.check_labels(narrow)
+    if fault:
+        raise_label_fault("Block", fault, row, values)
+    return np.where(narrow > 0, POSITIVE, NEGATIVE)
+
+
+def narrow_labels(labels: NDArray[Any]) -> Labels:
+    """Return labels of any numeric dtype as int8: -1, 0 and 1 as they are, anything else as 2, which is no label."""
+    array = np.ascontiguousarray(labels)
+    if array.dtype == np.int8:
+        return array
+    if array.dtype == np.bool_:
+        return array.view(np.int8)
+    if array.dtype not in (np.int32, np.int64, np.float32, np.float64):
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    return _native.narrow_labels(array)
+
+
+def raise_label_fault(where: str, fault: _native.ScoredFault | int, row: int, labels: ArrayLike) -> NoReturn:
+    """Raise the DataError for a label that breaks the rule: labels are -1 and +1, or 0 and 1."""
+    if fault == _native.ScoredFault.mixed_labels:
+        raise DataError(f"{where}: labels mix -1, 0 and +1 (row {row} has 0); use -1 and +1, or 0 and 1.")
+    label = np.asarray(labels)[row].item()
+    raise DataError(f"{where}: row {row} has the label {label!r}; labels are -1 and +1, or 0 and 1.")
 
 
 def _importances(importances: ArrayLike, n: int) -> Importances:

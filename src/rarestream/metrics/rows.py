@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rarestream import _native
-from rarestream.blocks import numeric
+from rarestream.blocks import narrow_labels, numeric, raise_label_fault
 from rarestream.errors import DataError, advice
 
 MODERATE = 1e100  # importances in a stream lie between this and its inverse: native/bind_auc.cpp
@@ -71,11 +71,8 @@ def both_classes(where: str, rows: int, positives: int) -> None:
 
 def raise_fault(where: str, fault: int, row: int, labels: ArrayLike, rows: ScoredRows) -> NoReturn:
     """Raise a DataError for the fault that the core found at a row."""
-    if fault == _native.ScoredFault.label:
-        label = np.asarray(labels)[row].item()
-        raise DataError(f"{where}: row {row} has the label {label!r}; labels are -1 and +1, or 0 and 1.")
-    if fault == _native.ScoredFault.mixed_labels:
-        raise DataError(f"{where}: labels mix -1, 0 and +1 (row {row} has 0); use -1 and +1, or 0 and 1.")
+    if fault in (_native.ScoredFault.label, _native.ScoredFault.mixed_labels):
+        raise_label_fault(where, fault, row, labels)
     if fault == _native.ScoredFault.score:
         raise DataError(
             f"{where}: row {row} has the score nan, which has no rank. Drop such rows or give them a score; "
@@ -99,14 +96,7 @@ def _vector(where: str, what: str, given: ArrayLike) -> NDArray[Any]:
 
 
 def _labels(where: str, given: ArrayLike) -> NDArray[np.int8]:
-    array = np.ascontiguousarray(_vector(where, "labels", given))
-    if array.dtype == np.int8:
-        return array
-    if array.dtype == np.bool_:
-        return array.view(np.int8)
-    if array.dtype not in (np.int32, np.int64, np.float32, np.float64):
-        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
-    return _native.narrow_labels(array)
+    return narrow_labels(_vector(where, "labels", given))
 
 
 def _scores(where: str, given: ArrayLike, narrow: bool) -> NDArray[Any]:
