@@ -464,6 +464,17 @@ def test_headers_that_no_model_writes_are_refused(name, change):
         Model.from_bytes(modelfile.to_bytes({**header, **change}, arrays))
 
 
+def test_a_file_with_fewer_features_than_its_learner_starts_with_gets_room_for_them():
+    model = Model(make_learner("solam", expected_features=10), scale="unit")
+    model.learn(block_of([{0: 1.0}, {3: 1.0}] * 20, [1, -1] * 20))
+    header, arrays = modelfile.from_bytes(model.to_bytes())
+    header["learner"]["settings"]["expected_features"] = 1000
+    wider = Model.from_bytes(modelfile.to_bytes(header, arrays))
+    assert wider.n_features == 1000
+    assert len(wider.coef) == 1000
+    assert Model.from_bytes(wider.to_bytes()).to_bytes() == wider.to_bytes()
+
+
 # -- smaller things
 
 

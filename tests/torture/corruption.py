@@ -20,7 +20,7 @@ FILES = 150  # in a round
 DAMAGE = ["flipped", "cut", "extended", "swapped", "duplicated", "zeroed", "respelled"]
 NUMBERS = [0, -1, 1, 2, 3, 0.5, -0.0, 100, 2**16, 2**31 - 1, 2**31]
 # No accident, and beyond what can be learned: with these a model may refuse to score, but never crash or hang.
-ABSURD = [1e308, -1e308, 1e38, -1e38, 1e-320, 2**40, 2**53, 2**62, 2**63, 10**30]
+ABSURD = [1e308, -1e308, 1e38, -1e38, 1e-320, 1e-45, 2**40, 2**53, 2**62, 2**63, 10**30]
 OTHERS = [None, True, "", "unit", "float64", "scoring", "auto", "\x1b[2J", [], [1], {}, {"a": 1}, "nan", 10**400]
 
 
@@ -153,7 +153,7 @@ def forge_array(rng: random.Random, numbers: list[float], arrays: dict[str, Any]
         arrays[rng.choice(["more.x", "progress.x", "weight", "z"])] = array
     elif how == "number" and array.size:
         with np.errstate(all="ignore"):
-            some = np.array([*numbers, np.nan, np.inf, -np.inf, 1e-45], np.float64).astype(array.dtype)
+            some = np.array([*numbers, np.nan, np.inf, -np.inf], np.float64).astype(array.dtype)
         array.reshape(-1)[rng.randrange(array.size)] = rng.choice(list(some))
     elif how == "type":
         with np.errstate(all="ignore"):

@@ -36,10 +36,9 @@ def start_engine(learner: Learner, scale: str, n_features: int, dtype: str) -> E
     return Race(learner, plan, scale, n_features, dtype)
 
 
-def load_engine(header: Mapping[str, Any], learner: Learner, arrays: Arrays) -> Engine:
+def load_engine(header: Mapping[str, Any], learner: Learner, arrays: Arrays, n_features: int) -> Engine:
     """Return the engine of a file; ValueError, KeyError or TypeError if its header or arrays are invalid."""
-    scale, dtype, n_features = header["scale"], header["dtype"], header["features"]["count"]
-    check_arguments(dtype, scale, n_features)
+    scale, dtype = header["scale"], header["dtype"]
     plan = learner.race_plan()
     engine: Engine
     if header["kind"] == "scoring":

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream._version import __version__
-from rarestream.engines import Engine, load_engine
+from rarestream.engines import Engine, check_arguments, load_engine
 from rarestream.engines.arrays import dump_largest
 from rarestream.errors import ModelFileError
 from rarestream.learners import make_learner
@@ -119,8 +119,10 @@ def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: 
         count = header["features"]["count"]
         if header["features"]["space"] != "columns":
             raise ValueError("its feature space is unknown")
+        check_arguments(header["dtype"], header["scale"], count)
         learner = make_learner(header["learner"]["name"], **header["learner"]["settings"])
-        model = Saved(load_engine(header, learner, arrays), header["dtype"], max(count, learner.initial_features))
+        n_features = max(count, learner.initial_features)
+        model = Saved(load_engine(header, learner, arrays, n_features), header["dtype"], n_features)
         model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
         if model.positives > model.rows:
             raise ValueError(f"{model.positives} of its {model.rows} rows are positive")
