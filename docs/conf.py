@@ -22,6 +22,7 @@ version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes in a docstring and documented members may be the same
+suppress_warnings = ["ref.python"]  # the names of attributes in a docstring are no links: several classes have an `auc`
 exclude_patterns = ["_build"]
 default_role = "code"
 myst_heading_anchors = 3
