@@ -53,9 +53,9 @@ template <class Real>
 constexpr double STEP_LIMIT = sizeof(Real) == 4 ? 1e15 : 1e148;
 
 // Whether a row of this score, class means, squared length and importance would take a step that large. It is rarely
-// called, so it is not inlined in the loop.
+// reached, but inlined: around a call, the loop would keep its vectors in memory instead of registers.
 template <class Real>
-__attribute__((noinline)) bool exceeds_step_limit(double s, double a, double b, double xx, double h) {
+RARESTREAM_ALWAYS_INLINE bool exceeds_step_limit(double s, double a, double b, double xx, double h) {
     const double slope = 2 + std::fabs(s) + std::fabs(a) + std::fabs(b), length = xx > 1 ? std::sqrt(xx) : 1;
     return !(h >= SMALLEST_IMPORTANCE && length * slope * (h > 1 ? h : 1) < STEP_LIMIT<Real>);
 }
