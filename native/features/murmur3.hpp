@@ -1,0 +1,48 @@
+// MurmurHash3_x86_32, the hash of feature names. docs/features.md specifies it, with test vectors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace rarestream::features {
+
+inline std::uint32_t rotated_left(std::uint32_t x, int bits) { return (x << bits) | (x >> (32 - bits)); }
+
+inline std::uint32_t murmur3_scrambled(std::uint32_t block) {
+    return rotated_left(block * 0xcc9e2d51u, 15) * 0x1b873593u;
+}
+
+// Four bytes as a little-endian number, whatever the machine.
+inline std::uint32_t little_endian(const char* at) {
+    std::uint32_t block;
+    std::memcpy(&block, at, sizeof block);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    block = __builtin_bswap32(block);
+#endif
+    return block;
+}
+
+inline std::uint32_t murmur3(const char* text, std::size_t size, std::uint32_t seed) {
+    std::uint32_t h = seed;
+    const char* at = text;
+    for (const char* const end = text + size / 4 * 4; at != end; at += 4) {
+        h = rotated_left(h ^ murmur3_scrambled(little_endian(at)), 13) * 5 + 0xe6546b64u;
+    }
+    std::uint32_t rest = 0;
+    switch (size & 3) {
+        case 3: rest = static_cast<std::uint32_t>(static_cast<unsigned char>(at[2])) << 16; [[fallthrough]];
+        case 2: rest |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[1])) << 8; [[fallthrough]];
+        case 1: h ^= murmur3_scrambled(rest | static_cast<unsigned char>(at[0])); break;
+        default: break;
+    }
+    h ^= static_cast<std::uint32_t>(size);
+    h = (h ^ (h >> 16)) * 0x85ebca6bu;
+    h = (h ^ (h >> 13)) * 0xc2b2ae35u;
+    return h ^ (h >> 16);
+}
+
+inline std::uint32_t murmur3(std::string_view text, std::uint32_t seed) { return murmur3(text.data(), text.size(), seed); }
+
+}  // namespace rarestream::features
