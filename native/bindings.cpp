@@ -5,6 +5,7 @@ namespace rarestream {
 void bind_blocks(nanobind::module_&);
 void bind_learners(nanobind::module_&);
 void bind_readers(nanobind::module_&);
+void bind_tables(nanobind::module_&);
 void bind_auc(nanobind::module_&);
 void bind_published(nanobind::module_&);
 void bind_lanes(nanobind::module_&);
@@ -15,6 +16,7 @@ NB_MODULE(_native, m) {
     rarestream::bind_blocks(m);
     rarestream::bind_learners(m);
     rarestream::bind_readers(m);
+    rarestream::bind_tables(m);
     rarestream::bind_auc(m);
     rarestream::bind_published(m);
     rarestream::bind_lanes(m);

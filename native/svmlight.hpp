@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "csr.hpp"
-#include "pool.hpp"
+#include "parsed_rows.hpp"
 #include "svmlight_number.hpp"
 #include "svmlight_fast_pairs.hpp"
 
@@ -38,30 +38,10 @@ enum class Rule : int {  // the messages are in readers/svmlight.py
     sum_large = 15,
 };
 
-struct BadRow {
-    std::int64_t line, column;  // from 1; bytes
-    Rule rule;
-    std::string token;  // the offending text, shortened
-};
-
 struct Options {
     int first_index = 1;          // 0 or 1: what the file counts from
     bool label_required = true;   // else a row may start with its features and its label is NaN
     std::int64_t stop_after = 1;  // bad rows; the rest of the chunk is left unread
-};
-
-struct ParsedRows {
-    PooledArray<std::int32_t> indices;
-    PooledArray<float> values;
-    std::vector<std::int64_t> indptr{0};
-    std::vector<double> labels;
-    std::vector<std::int64_t> lines;    // of each row, from 1
-    std::vector<std::int32_t> columns;  // position of its label
-    std::vector<double> importances;    // empty unless some row has a cost
-    std::vector<std::int64_t> tags;     // empty unless some row has a qid; -1 where there is none
-    std::vector<BadRow> bad;
-    std::int64_t width = 0;
-    std::int64_t lines_read = 0;
 };
 
 class Parser {
@@ -242,10 +222,7 @@ private:
             rows_.width = std::max<std::int64_t>(rows_.width, std::int64_t{rows_.indices[filled_ - 1]} + 1);
         }
         const std::size_t n = rows_.labels.size();
-        if (importance_ != 1 || !rows_.importances.empty()) {
-            rows_.importances.resize(n, 1);
-            rows_.importances[n - 1] = importance_;
-        }
+        rows_.keep_importance(importance_);
         if (tag_ != -1 || !rows_.tags.empty()) {
             rows_.tags.resize(n, -1);
             rows_.tags[n - 1] = tag_;
@@ -254,8 +231,8 @@ private:
 
     bool reject(Rule rule, const char* place, std::ptrdiff_t size) {
         filled_ = begin_;
-        rows_.bad.push_back({rows_.lines_read, place - line_ + 1, rule,
-                             std::string(place, static_cast<std::size_t>(std::min<std::ptrdiff_t>(size, 64)))});
+        const std::size_t shown = std::min(static_cast<std::size_t>(size), LONGEST_TOKEN);
+        rows_.bad.push_back({rows_.lines_read, place - line_ + 1, static_cast<int>(rule), std::string(place, shown)});
         return false;
     }
 

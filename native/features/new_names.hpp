@@ -2,12 +2,16 @@
 //
 // Parsing runs on several threads, but the first name of a slot must not depend on which thread is quicker. So a
 // thread only collects the names that are new to itself, chunk by chunk, and the reader adds them to the table in the order
-// of the chunks. A thread parses chunks in that order too: a name is in the list of the first chunk that has it, or in that of
-// an earlier one.
+// of the chunks. A thread parses chunks in that order too: a name is in the list of the first chunk that has it, or in that
+// of an earlier one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +54,11 @@ struct NewNames {
 // What one thread knows: the last hash it has seen in each slot.
 class NameFilter {
 public:
-    explicit NameFilter(int bits) : mask_((std::uint32_t{1} << bits) - 1), last_(std::size_t{1} << bits, 0) {}
+    explicit NameFilter(int bits) : mask_((std::uint32_t{1} << std::min(bits, MOST_BITS)) - 1) {
+        // Zeros from calloc need no memory until they are used.
+        last_.reset(static_cast<std::uint32_t*>(std::calloc(std::size_t{mask_} + 1, sizeof(std::uint32_t))));
+        if (!last_) throw std::bad_alloc();
+    }
 
     // Whether the name with this hash must be collected. Two names that take turns in a slot are new again and again.
     bool is_new(std::uint32_t hash) {
@@ -62,8 +70,14 @@ public:
     }
 
 private:
+    static constexpr int MOST_BITS = 22;  // 16 MB; in a larger space, slots share an entry, and more names are new again
+
+    struct Free {
+        void operator()(std::uint32_t* memory) const noexcept { std::free(memory); }
+    };
+
     std::uint32_t mask_;
-    std::vector<std::uint32_t> last_;
+    std::unique_ptr<std::uint32_t[], Free> last_;
 };
 
 }  // namespace rarestream::features

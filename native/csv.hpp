@@ -1,0 +1,302 @@
+// CSV text to rows of a table, as RFC 4180 has it: cells apart by a delimiter, in quotes if they contain one, a quote or a
+// line end; a quote within quotes is doubled. As in Python's csv module, a quote inside a cell that does not start with one
+// is an ordinary character. Lines end in LF or CR LF. Blank lines are skipped.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "features/table.hpp"
+#include "parsed_rows.hpp"
+#include "utf8.hpp"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace rarestream::csv {
+
+enum class Rule : int {  // beyond those of features::TableRule; the messages are in readers/formats/csv.py
+    ragged = 20,
+    after_quote = 21,
+    nul = 22,
+    utf8 = 23,
+    unclosed = 24,
+};
+
+struct Dialect {
+    char delimiter = ',';
+    char quote = '"';  // 0: none
+};
+
+// Finds the delimiters, quotes and line ends of a text, 64 bytes at a time.
+class Scanner {
+public:
+    Scanner(const char* text, const char* end, Dialect dialect) : base_(text), end_(end), dialect_(dialect) { load(); }
+
+    // The next of them; `end` after the last.
+    const char* next() {
+        while (!mask_) {
+            if (end_ - base_ <= 64) return end_;
+            base_ += 64;
+            load();
+        }
+        const char* const found = base_ + __builtin_ctzll(mask_);
+        mask_ &= mask_ - 1;
+        return found;
+    }
+
+private:
+    void load() {
+        const char* at = base_;
+        char tail[64];
+        const std::ptrdiff_t left = end_ - base_;
+        if (left < 64) {
+            std::memset(tail, 'x', sizeof tail);
+            if (left > 0) std::memcpy(tail, base_, static_cast<std::size_t>(left));
+            at = tail;
+        }
+        mask_ = marks(at);
+        if (left < 64) mask_ &= left <= 0 ? 0 : (std::uint64_t{1} << left) - 1;
+    }
+
+    std::uint64_t marks(const char* at) const {
+        std::uint64_t mask = 0;
+#if defined(__x86_64__)
+        const __m128i delimiter = _mm_set1_epi8(dialect_.delimiter), line = _mm_set1_epi8('\n');
+        const __m128i quote = _mm_set1_epi8(dialect_.quote ? dialect_.quote : '\n');
+        for (int i = 0; i < 4; ++i) {
+            const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16 * i));
+            const __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, delimiter), _mm_cmpeq_epi8(bytes, line)),
+                                               _mm_cmpeq_epi8(bytes, quote));
+            mask |= static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(found))) << (16 * i);
+        }
+#else
+        for (int i = 0; i < 64; ++i) {
+            const bool found = at[i] == dialect_.delimiter || at[i] == '\n' || (dialect_.quote && at[i] == dialect_.quote);
+            mask |= std::uint64_t{found} << i;
+        }
+#endif
+        return mask;
+    }
+
+    const char* base_;
+    const char* end_;
+    Dialect dialect_;
+    std::uint64_t mask_ = 0;
+};
+
+// Where the last whole row of a text that starts with a row ends: after a line end that is not in quotes; 0 if there is
+// none. `open` is where a quote opens that is not closed, if there is one after that, else -1.
+inline std::size_t end_of_rows(const char* text, std::size_t size, Dialect dialect, std::ptrdiff_t& open) {
+    open = -1;
+    if (!dialect.quote || !std::memchr(text, dialect.quote, size)) {
+        while (size > 0 && text[size - 1] != '\n') --size;
+        return size;
+    }
+    const char* const end = text + size;
+    Scanner scanner(text, end, dialect);
+    const char* rows_end = text;
+    const char* cell = text;
+    for (const char* at = scanner.next(); at != end;) {
+        if (*at != dialect.quote || at != cell) {
+            if (*at != dialect.quote) cell = at + 1;
+            if (*at == '\n') rows_end = cell;
+            at = scanner.next();
+            continue;
+        }
+        // In quotes: up to the next quote that is not doubled.
+        const char* const opened = at;
+        for (at = scanner.next(); at != end; at = scanner.next()) {
+            if (*at != dialect.quote) continue;
+            const char* const following = scanner.next();
+            if (following != at + 1 || following == end || *following != dialect.quote) {
+                at = following;
+                cell = nullptr;  // what follows a closing quote is no cell's start
+                break;
+            }
+        }
+        if (cell == opened) {  // not closed
+            open = opened - text;
+            break;
+        }
+    }
+    return static_cast<std::size_t>(rows_end - text);
+}
+
+struct Options {
+    Dialect dialect;
+    bool skip_header = false;     // whether the first row names the columns
+    std::int64_t stop_after = 1;  // bad rows; the rest of the chunk is left unread
+};
+
+// Calls the methods of `Sink`, a TableEncoder or a TableSurvey. `columns` has the sink's number of each cell of a row; -1:
+// skipped.
+template <class Sink>
+class Parser {
+public:
+    Parser(Sink& sink, const std::vector<int>& columns, const Options& options, ParsedRows& rows)
+        : sink_(sink), columns_(columns), options_(options), rows_(rows) {
+        cells_.reserve(columns.size());
+    }
+
+    // The text consists of whole rows; the last line end may be missing.
+    void parse(const char* text, std::size_t size) {
+        const char* const end = text + size;
+        suspicious_ = first_invalid_utf8(text, end) != end || std::memchr(text, 0, size) != nullptr;
+        Scanner scanner(text, end, options_.dialect);
+        const char* at = text;
+        bool header = options_.skip_header;
+        std::int64_t line = 1;  // of the row
+        std::size_t width = 0;
+        while (at < end) {
+            row_ = at;
+            cells_.clear();
+            quoted_lines_ = 0;
+            fault_ = 0;
+            sink_.begin_row();
+            at = row(scanner, at, end);
+            const std::int64_t lines = 1 + quoted_lines_;
+            rows_.lines_read += lines;
+            if (header) {
+                header = false;
+                line += lines;
+                continue;
+            }
+            width = cells_.size();
+            if (width == 1 && cells_[0].empty() && !fault_ && at - row_ <= 2) {  // a blank line
+                sink_.drop_row();
+                line += lines;
+                continue;
+            }
+            finish(line, width, at);
+            line += lines;
+            if (static_cast<std::int64_t>(rows_.bad.size()) >= options_.stop_after) return;
+        }
+    }
+
+private:
+    // Splits the row at `at` into cells; returns where the next one starts.
+    const char* row(Scanner& scanner, const char* at, const char* end) {
+        const char delimiter = options_.dialect.delimiter, quote = options_.dialect.quote;
+        while (true) {
+            const char* stop = scanner.next();
+            if (stop != end && *stop == quote && quote) {
+                if (stop == at) {
+                    stop = quoted(scanner, at, end);
+                } else {
+                    do stop = scanner.next();
+                    while (stop != end && *stop == quote);
+                    cells_.push_back(without_cr(at, stop, end));
+                }
+            } else {
+                cells_.push_back(without_cr(at, stop, end));
+            }
+            if (stop == end) return end;
+            at = stop + 1;
+            if (*stop != delimiter) return at;
+        }
+    }
+
+    static std::string_view without_cr(const char* at, const char* stop, const char* end) {
+        const bool last = stop == end || *stop == '\n';
+        if (last && stop != at && stop[-1] == '\r') --stop;
+        return {at, static_cast<std::size_t>(stop - at)};
+    }
+
+    // The cell in quotes that opens at `at`; returns the delimiter or line end after it.
+    const char* quoted(Scanner& scanner, const char* at, const char* end) {
+        const char delimiter = options_.dialect.delimiter, quote = options_.dialect.quote;
+        const char* const begin = at + 1;
+        bool doubled = false;
+        const char* stop = scanner.next();
+        while (true) {
+            if (stop == end) {
+                break_rule(Rule::unclosed, at, 1);
+                cells_.push_back({begin, static_cast<std::size_t>(end - begin)});
+                return end;
+            }
+            if (*stop == '\n') ++quoted_lines_;
+            if (*stop == quote) {
+                const char* const following = scanner.next();
+                if (following == stop + 1 && following != end && *following == quote) {
+                    doubled = true;
+                    stop = scanner.next();
+                    continue;
+                }
+                cells_.push_back(doubled ? unescaped(begin, stop, quote)
+                                         : std::string_view(begin, static_cast<std::size_t>(stop - begin)));
+                const char* after = stop + 1;
+                if (after != end && *after == '\r' && (after + 1 == end || after[1] == '\n')) ++after;
+                if (after == following || (following == end && after == end)) return following;
+                break_rule(Rule::after_quote, stop + 1, 16);
+                for (stop = following; stop != end && *stop != delimiter && *stop != '\n';) stop = scanner.next();
+                return stop;
+            }
+            stop = scanner.next();
+        }
+    }
+
+    std::string_view unescaped(const char* at, const char* end, char quote) {
+        char* const text = sink_.arena().allocate(static_cast<std::size_t>(end - at));
+        char* to = text;
+        while (at != end) {
+            *to++ = *at;
+            at += *at == quote ? 2 : 1;
+        }
+        return {text, static_cast<std::size_t>(to - text)};
+    }
+
+    void break_rule(Rule rule, const char* place, std::ptrdiff_t shown) {
+        if (fault_) return;
+        fault_ = static_cast<int>(rule);
+        place_ = place;
+        shown_ = shown;
+    }
+
+    void finish(std::int64_t line, std::size_t width, const char* end) {
+        if (suspicious_) {
+            const char* const nul = static_cast<const char*>(std::memchr(row_, 0, static_cast<std::size_t>(end - row_)));
+            const char* const invalid = first_invalid_utf8(row_, end);
+            if (nul) break_rule(Rule::nul, nul, 1);
+            if (invalid != end) break_rule(Rule::utf8, invalid, 4);
+        }
+        if (!fault_ && width != columns_.size()) break_rule(Rule::ragged, row_, 0);
+        if (fault_) {
+            sink_.drop_row();
+            const std::size_t shown = static_cast<std::size_t>(std::min<std::ptrdiff_t>(shown_, end - place_));
+            std::string token(place_, shown);
+            if (fault_ == static_cast<int>(Rule::ragged)) token = std::to_string(width);
+            rows_.bad.push_back({line, place_ - row_ + 1, fault_, std::move(token)});
+            return;
+        }
+        for (std::size_t i = 0; i < width; ++i) {
+            if (columns_[i] >= 0) sink_.text(columns_[i], cells_[i]);
+        }
+        std::int64_t column = 1;
+        if (sink_.failed()) {
+            const char* const place = sink_.failed_at();
+            if (place >= row_ && place < end) column = place - row_ + 1;
+        }
+        sink_.end_row(line, 1, column);
+    }
+
+    Sink& sink_;
+    const std::vector<int>& columns_;
+    Options options_;
+    ParsedRows& rows_;
+    std::vector<std::string_view> cells_;
+    bool suspicious_ = false;  // whether some row has a NUL or invalid UTF-8
+    // The current row.
+    const char* row_ = nullptr;
+    std::int64_t quoted_lines_ = 0;
+    int fault_ = 0;
+    const char* place_ = nullptr;
+    std::ptrdiff_t shown_ = 0;
+};
+
+}  // namespace rarestream::csv

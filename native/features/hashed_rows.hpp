@@ -1,0 +1,132 @@
+// Builds rows of hashed features: hashes names, collects those that are new, sorts each row and sums duplicates.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "csr.hpp"
+#include "features/murmur3.hpp"
+#include "features/new_names.hpp"
+#include "parsed_rows.hpp"
+
+namespace rarestream::features {
+
+class HashedRows {
+public:
+    // `filter` is the calling thread's own; without one, no names are collected.
+    HashedRows(int bits, NameFilter* filter, ParsedRows& rows)
+        : mask_((std::uint32_t{1} << bits) - 1), filter_(filter), rows_(rows) {
+        grow(1 << 12);
+    }
+
+    std::int64_t nonzeros() const { return filled_; }  // of all rows, the current one included
+
+    void begin_row() { begin_ = filled_; }
+
+    // Forgets the features of the current row.
+    void drop_row() { filled_ = begin_; }
+
+    // A feature of the current row, by the hash of its name, which is all 32 bits of it.
+    void add(std::uint32_t hash, std::string_view space, std::string_view name, float value) {
+        if (filter_ && filter_->is_new(hash)) rows_.names.add(hash, space, name);
+        if (filled_ == capacity_) grow(capacity_ * 2);
+        rows_.indices[filled_] = static_cast<std::int32_t>(hash & mask_);
+        rows_.values[filled_++] = value;
+    }
+
+    // A feature by its name; `seed` is the hash of its namespace.
+    std::uint32_t feature(std::uint32_t seed, std::string_view space, std::string_view name, float value) {
+        const std::uint32_t hash = murmur3(name, seed);
+        add(hash, space, name, value);
+        return hash;
+    }
+
+    // Sorts the row and adds it to the CSR arrays. False: duplicates sum to a value beyond float32, and the row is dropped.
+    // The caller then pushes label, line and column.
+    bool end_row() {
+        std::int32_t* const indices = rows_.indices.get() + begin_;
+        float* const values = rows_.values.get() + begin_;
+        const std::int64_t size = filled_ - begin_;
+        if (size > 1 && !(size <= SMALL && sorted_by_rank(indices, values, static_cast<int>(size)))) {
+            filled_ = begin_ + sorted_by_keys(indices, values, size);
+            for (std::int64_t p = begin_; p < filled_; ++p) {
+                if (!(std::fabs(rows_.values[p]) <= std::numeric_limits<float>::max())) {
+                    drop_row();
+                    return false;
+                }
+            }
+        }
+        rows_.indptr.push_back(filled_);
+        if (filled_ > begin_) {
+            rows_.width = std::max<std::int64_t>(rows_.width, std::int64_t{rows_.indices[filled_ - 1]} + 1);
+        }
+        return true;
+    }
+
+private:
+    static constexpr int SMALL = 48;  // entries up to which counting smaller ones, without branches, is faster than sorting
+
+    void grow(std::int64_t capacity) {
+        auto indices = pooled<std::int32_t>(static_cast<std::size_t>(capacity));
+        auto values = pooled<float>(static_cast<std::size_t>(capacity));
+        std::copy_n(rows_.indices.get(), filled_, indices.get());
+        std::copy_n(rows_.values.get(), filled_, values.get());
+        rows_.indices = std::move(indices);
+        rows_.values = std::move(values);
+        capacity_ = capacity;
+    }
+
+    // The place of an entry is the number of smaller indices. False, and nothing changed: two entries have the same index.
+    static bool sorted_by_rank(std::int32_t* indices, float* values, int size) {
+        std::int32_t index[SMALL];
+        float value[SMALL];
+        std::int32_t rank[SMALL] = {};
+        std::copy_n(indices, size, index);
+        std::copy_n(values, size, value);
+        for (int i = 0; i < size; ++i) {
+            const std::int32_t mine = index[i];
+            for (int j = 0; j < size; ++j) rank[j] += mine < index[j];
+        }
+        std::uint64_t taken = 0;
+        for (int i = 0; i < size; ++i) taken |= std::uint64_t{1} << rank[i];
+        if (taken != (std::uint64_t{1} << size) - 1) return false;
+        for (int i = 0; i < size; ++i) {
+            indices[rank[i]] = index[i];
+            values[rank[i]] = value[i];
+        }
+        return true;
+    }
+
+    // Any row: duplicates are summed in double, in their order. Returns the number of entries left.
+    std::int64_t sorted_by_keys(std::int32_t* indices, float* values, std::int64_t size) {
+        keys_.clear();
+        for (std::int64_t p = 0; p < size; ++p) {
+            keys_.push_back(static_cast<std::uint64_t>(indices[p]) << 32 | static_cast<std::uint64_t>(p));
+        }
+        std::sort(keys_.begin(), keys_.end());
+        unsorted_.assign(values, values + size);
+        std::int64_t kept = 0;
+        for (std::int64_t p = 0; p < size;) {
+            const std::uint64_t index = keys_[p] >> 32;
+            double sum = 0;
+            for (; p < size && keys_[p] >> 32 == index; ++p) sum += unsorted_[static_cast<std::uint32_t>(keys_[p])];
+            indices[kept] = static_cast<std::int32_t>(index);
+            values[kept++] = static_cast<float>(sum);
+        }
+        return kept;
+    }
+
+    std::uint32_t mask_;
+    NameFilter* filter_;
+    ParsedRows& rows_;
+    std::int64_t begin_ = 0, filled_ = 0, capacity_ = 0;
+    std::vector<std::uint64_t> keys_;
+    std::vector<float> unsorted_;
+};
+
+}  // namespace rarestream::features

@@ -1,0 +1,82 @@
+// A number as two features: with u = 2 log2 |x|, k = floor(u) and t = u - k, the buckets k and k + 1 with the values 1 - t
+// and t.
+//
+// A linear function of these is a continuous, piecewise linear function of log |x|. There is no state, so that a number
+// has the same features in every file, in a service and on a cluster. Only arithmetic that rounds alike on all machines is
+// used.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rarestream::features {
+
+constexpr int SMALLEST_BUCKET = -2148, LARGEST_BUCKET = 2048;  // of the smallest and the largest double
+constexpr std::string_view ZERO_BUCKET = "~0";
+
+struct SoftBucket {
+    int k;     // the lower of the two
+    double t;  // 0 <= t < 1: the share of the upper one
+};
+
+// For a finite x != 0.
+inline SoftBucket soft_bucket(double x) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    bits &= 0x7FFFFFFFFFFFFFFFull;
+    int exponent = static_cast<int>(bits >> 52);
+    if (exponent == 0) {  // denormal
+        std::memcpy(&x, &bits, sizeof x);
+        x *= 18014398509481984.0;  // 2^54
+        std::memcpy(&bits, &x, sizeof bits);
+        exponent = static_cast<int>(bits >> 52) - 54;
+    }
+    exponent -= 1023;
+    bits = (bits & 0x000FFFFFFFFFFFFFull) | 0x3FF0000000000000ull;
+    double m;
+    std::memcpy(&m, &bits, sizeof m);  // 1 <= m < 2
+    const bool upper = m >= 1.4142135623730951;
+    if (upper) m *= 0.5;
+    const double f = (m - 1.0) / (m + 1.0), g = f * f;  // log m = 2 artanh f, |f| <= 0.172
+    double p = 1.0 / 21.0;
+    for (int i = 19; i >= 1; i -= 2) p = p * g + 1.0 / i;
+    double t = 2.0 * (2.0 * f * p * 1.4426950408889634);  // 2 log2 m
+    if (upper) t += 1.0;
+    if (t < 0.0) t = 0.0;
+    if (t >= 1.0) t = 0.99999999999999989;
+    return {2 * exponent + upper, t};
+}
+
+// The names of all buckets: ~2^1.5 for 3 of a positive number, ~-2^1.5 of a negative one.
+class BucketNames {
+public:
+    static const BucketNames& all() {
+        static const BucketNames* const names = new BucketNames;  // never destroyed: threads may outlive the interpreter
+        return *names;
+    }
+
+    std::string_view name(int k, bool negative) const {
+        const std::size_t i = 2 * static_cast<std::size_t>(k - SMALLEST_BUCKET) + negative;
+        return std::string_view(text_).substr(starts_[i], starts_[i + 1] - starts_[i]);
+    }
+
+private:
+    BucketNames() {
+        for (int k = SMALLEST_BUCKET; k <= LARGEST_BUCKET; ++k) {
+            const int whole = (k < 0 ? -k : k) / 2;
+            for (const char* sign : {"", "-"}) {
+                starts_.push_back(text_.size());
+                text_ += std::string("~") + sign + "2^" + (k < 0 ? "-" : "") + std::to_string(whole) + (k % 2 ? ".5" : "");
+            }
+        }
+        starts_.push_back(text_.size());
+    }
+
+    std::string text_;
+    std::vector<std::size_t> starts_;
+};
+
+}  // namespace rarestream::features
