@@ -270,7 +270,7 @@ private:
             sink_.drop_row();
             const std::size_t shown = static_cast<std::size_t>(std::min<std::ptrdiff_t>(shown_, end - place_));
             std::string token(place_, shown);
-            if (fault_ == static_cast<int>(Rule::ragged)) token = std::to_string(width);
+            if (fault_ == static_cast<int>(Rule::ragged)) token = std::to_string(width) + " " + std::to_string(columns_.size());
             rows_.bad.push_back({line, place_ - row_ + 1, fault_, std::move(token)});
             return;
         }
