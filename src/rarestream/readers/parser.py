@@ -49,6 +49,11 @@ class ParsedRows(NamedTuple):
     names: Any = None  # names of features that this thread has not met before, a `_native.NewNames`
 
 
+def parsed_rows(parsed: tuple[Any, ...]) -> ParsedRows:
+    """Return what a native parser returned."""
+    return ParsedRows(*parsed[:10], [BadRow(*row) for row in parsed[10]], *parsed[11:])
+
+
 class RowRules(Protocol):
     """What a format knows of its rows."""
 
@@ -120,4 +125,8 @@ class LineParser:
 
 def quoted(token: bytes) -> str:
     """Return text of a file in quotes, shortened and safe to print."""
-    return repr(token[:LONGEST_QUOTE])[1:] + ("..." if len(token) > LONGEST_QUOTE else "")
+    shown, more = token[:LONGEST_QUOTE], "..." if len(token) > LONGEST_QUOTE else ""
+    try:
+        return repr(token.decode()[:LONGEST_QUOTE]) + more
+    except UnicodeDecodeError:
+        return repr(shown)[1:] + more

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError, advice
+from rarestream.features import Space
 from rarestream.readers.chunks import CHUNK, LONGEST_LINE
 from rarestream.readers.fingerprints import Fingerprint, fingerprint
 from rarestream.readers.formats import Format, find_format
@@ -141,7 +142,7 @@ class Stream:
             self._sources,
             options,
             Refusals(options.max_bad_rows),
-            self._features,
+            self._features if self._passes == 0 else self._reading.features,  # one space for all passes
             _spare_threads() if options.threads is None else options.threads,
             self._chunk,
             self._longest_line,
@@ -169,6 +170,11 @@ class Stream:
             **replace(options, **found).settings(),
             "finished": self.unfinished is None,
         }
+
+    @property
+    def features(self) -> Space | None:
+        """The feature space of the rows: that of the data once a Block has been yielded, else the one that is wanted."""
+        return self._reading.features
 
     @property
     def size(self) -> int | None:

@@ -211,7 +211,9 @@ def _check_columns(names: Sequence[str], options: TableOptions, open: bool) -> N
     for cross in options.crosses:
         parts = cross.split("*")
         if not 2 <= len(set(parts)) == len(parts) <= 8:
-            raise DataError(f"read: crosses must be two to eight different columns, such as site*device, got {cross!r}.")
+            raise DataError(
+                f"read: crosses must be two to eight different columns, such as site*device, got {cross!r}."
+            )
         for name in parts:
             if uses.get(name) in ("label", "importance", "tag", "ignore"):
                 raise DataError(f"read: column {name!r} is named by both {uses[name]} and crosses. Name it once.")
@@ -408,5 +410,9 @@ def as_config(plan: TablePlan) -> list[str]:
         "ngrams": None if plan.ngrams == "words:1" else plan.ngrams,
         "counts": plan.counts or None,
     }
-    lines = [f"{word} = {json.dumps(value, ensure_ascii=False)}" for word, value in entries.items() if value not in (None, [])]
+    lines = [
+        f"{word} = {json.dumps(value, ensure_ascii=False)}"
+        for word, value in entries.items()
+        if value not in (None, [])
+    ]
     return ["[columns]", *lines]

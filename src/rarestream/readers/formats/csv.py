@@ -42,7 +42,7 @@ SNIFFED = 1 << 16  # bytes of text in which the delimiter is looked for
 # Messages for the numbers of csv::Rule.
 RAGGED, UNCLOSED = 20, 24
 RULES = {
-    21: "text after a closing quote, {0}. A quote inside quotes must be doubled, as in \"5\"\" pipe\".",
+    21: 'text after a closing quote, {0}. A quote inside quotes must be doubled, as in "5"" pipe".',
     22: "a NUL byte; this looks like binary data, or UTF-16, not CSV in UTF-8.",
     23: "not UTF-8, {0}. Convert the file, for example with iconv -f latin1 -t utf8.",
     UNCLOSED: "the quote that opens here is never closed.",
@@ -69,7 +69,10 @@ class CsvOptions(TableOptions):
         cli_default="found in the first rows",
     )
     columns: tuple[str, ...] = option(
-        (), metavar="NAMES", help="Names of the columns, for files whose first row is data.", cli_default="the first row"
+        (),
+        metavar="NAMES",
+        help="Names of the columns, for files whose first row is data.",
+        cli_default="the first row",
     )
     quoting: bool = option(True, off="--no-quoting", help="Whether cells may be in quotes.", cli_default="on")
 
@@ -104,6 +107,7 @@ class CsvParser:
         self._reading = reading
         self._options: CsvOptions = reading.options
         self.space = hashed_space(reading)
+        self._decides = self.space.plan is None  # whether the first rows decide the plan
         self._delimiter = self._options.delimiter
         self._quote = QUOTE if self._options.quoting else ""
         self._table: PlannedTable | None = None
@@ -211,9 +215,11 @@ class CsvParser:
                 f"{place}:1: {len(names):,} columns; a table has at most {MOST_COLUMNS:,}. A wide matrix of numbers is "
                 "better stored as svmlight: index:value for what is not zero."
             )
-        doubled = next((name for number, name in enumerate(names) if name in names[:number]), None) if (
-            len(set(names)) < len(names)
-        ) else None
+        doubled = (
+            next((name for number, name in enumerate(names) if name in names[:number]), None)
+            if (len(set(names)) < len(names))
+            else None
+        )
         if doubled is not None:
             at = [number for number, name in enumerate(names, 1) if name == doubled]
             raise DataError(
@@ -227,7 +233,8 @@ class CsvParser:
         from rarestream import _native
 
         counts: list[ColumnCounts] = []
-        if self.space.plan is None:
+        if self._decides:
+            self.space.plan = None  # of fewer rows of a pipe, if there is one
             _, found = _native.survey_csv(
                 chunk.text,
                 names=context.names,

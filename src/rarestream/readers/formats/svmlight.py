@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rarestream.errors import advice
 from rarestream.readers.formats import Format
 from rarestream.readers.options import FormatOptions, option
-from rarestream.readers.parser import BadRow, LineParser, ParsedRows, quoted
+from rarestream.readers.parser import BadRow, LineParser, ParsedRows, parsed_rows, quoted
 
 if TYPE_CHECKING:
     from rarestream.blocks import Block
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rarestream.readers.reading import Reading
 
 NO_LABEL, ZERO_INDEX = 1, 7
-MANY = 1 << 62  # more invalid rows than any file has, as a 64-bit number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +73,9 @@ class SvmlightParser(LineParser):
             chunk.text,
             first_index=self._first_index,
             label_required=not self._reading.options.labels_optional,
-            stop_after=min(self._reading.refusals.allowed, MANY) + 1,
+            stop_after=self._reading.refusals.stop_after,
         )
-        return ParsedRows(*rows[:-1], [BadRow(*row) for row in rows[-1]])
+        return parsed_rows(rows)
 
     def message(self, bad: BadRow) -> str:
         message = _rules()[bad.rule].format(quoted(bad.token))
