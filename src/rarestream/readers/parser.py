@@ -51,7 +51,7 @@ class ParsedRows(NamedTuple):
 
 def parsed_rows(parsed: tuple[Any, ...]) -> ParsedRows:
     """Return what a native parser returned."""
-    return ParsedRows(*parsed[:10], [BadRow(*row) for row in parsed[10]], *parsed[11:])
+    return ParsedRows._make((*parsed[:10], [BadRow(*row) for row in parsed[10]], *parsed[11:]))
 
 
 class RowRules(Protocol):

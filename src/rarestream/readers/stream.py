@@ -173,8 +173,9 @@ class Stream:
 
     @property
     def features(self) -> Space | None:
-        """The feature space of the rows: that of the data once a Block has been yielded, else the one that is wanted."""
-        return self._reading.features
+        """The feature space of the rows, once a Block has been yielded; before that, the one that is wanted."""
+        features: Space | None = self._reading.features
+        return features
 
     @property
     def size(self) -> int | None:

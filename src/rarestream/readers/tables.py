@@ -1,7 +1,7 @@
 """What all table formats share: their options, how the plan of the columns is made, and messages for invalid cells.
 
-The plan says what the cells of each column become (features/plan.py). It follows from the options; what they leave open is
-decided on the first rows, by a rule that looks at values and not at names:
+The plan says what the cells of each column become (features/plan.py). It follows from the options; what they leave
+open is decided on the first rows, by a rule that looks at values and not at names:
 
     any text             a category
     only dates           hour, weekday and month
@@ -14,7 +14,7 @@ The plan belongs to the feature space, which a model keeps: files read later fol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -66,6 +66,7 @@ class TableOptions(HashedOptions):
     numeric: tuple[str, ...] = option((), metavar="COLUMNS", help="Columns that are numbers.")
     categorical: tuple[str, ...] = option((), metavar="COLUMNS", help="Columns that are categories.")
     text: tuple[str, ...] = option((), metavar="COLUMNS", help="Columns of free text, to be split into words.")
+    dates: tuple[str, ...] = option((), metavar="COLUMNS", help="Columns of dates, such as 2026-01-31 13:05.")
     ignore: tuple[str, ...] = option((), metavar="COLUMNS", help="Columns to leave out.")
     crosses: tuple[str, ...] = option((), metavar="A*B", help="Pairs of columns whose combinations are features too.")
     numbers: Literal["soft", "raw"] = option(
@@ -139,11 +140,10 @@ def make_plan(columns: Sequence[ColumnCounts], options: TableOptions, *, open: b
     planned = [
         ColumnPlan(column.name, _kinds(column, options))
         for column in columns
-        if column.name not in roles and (not open or len(columns) <= MOST_KEYS or _is_named(column.name, options))
+        if column.name not in roles and (not open or len(columns) <= MOST_KEYS or column.name in _named(options))
     ]
     present = {column.name for column in planned}
-    named = [*options.numeric, *options.categorical, *options.text, *options.ignore, *_crossed(options.crosses)]
-    for name in dict.fromkeys(named):  # of objects: keys that the first rows do not have
+    for name in dict.fromkeys(_named(options)):  # of objects: keys that the first rows do not have
         if name not in present and name not in roles:
             planned.append(ColumnPlan(name, _kinds(ColumnCounts(name, 0, 0, 0, 0, 0, 0), options)))
     return TablePlan(
@@ -158,12 +158,13 @@ def make_plan(columns: Sequence[ColumnCounts], options: TableOptions, *, open: b
     )
 
 
-def _is_named(name: str, options: TableOptions) -> bool:
-    return name in (*options.numeric, *options.categorical, *options.text, *options.ignore, *_crossed(options.crosses))
+def _named(options: TableOptions) -> list[str]:
+    """Return the columns that the options name as features, or to be ignored."""
+    crossed = [name for cross in options.crosses for name in cross.split("*")]
+    return [*options.numeric, *options.categorical, *options.text, *options.dates, *options.ignore, *crossed]
 
 
-def _crossed(crosses: Iterable[str]) -> list[str]:
-    return [name for cross in crosses for name in cross.split("*")]
+_KINDS_SAID = (("numeric", 2), ("categorical", 1), ("text", 4), ("dates", 8))  # options, and their features.plan.Kind
 
 
 def _kinds(column: ColumnCounts, options: TableOptions) -> int:
@@ -171,8 +172,7 @@ def _kinds(column: ColumnCounts, options: TableOptions) -> int:
 
     if column.name in options.ignore:
         return 0
-    said = (Kind.NUMBER, options.numeric), (Kind.CATEGORY, options.categorical), (Kind.TEXT, options.text)
-    kinds = sum(kind for kind, names in said if column.name in names)
+    kinds = sum(kind for word, kind in _KINDS_SAID if column.name in getattr(options, word))
     if kinds:
         return int(kinds)
     numbers = column.whole + column.decimal
@@ -189,7 +189,7 @@ def _check_columns(names: Sequence[str], options: TableOptions, open: bool) -> N
     """Raise DataError if an option names a column that is not there, or that another option names too."""
     if not open:
         known = set(names)
-        for word in ("label", "importance", "tag", "numeric", "categorical", "text", "ignore"):
+        for word in ("label", "importance", "tag", "numeric", "categorical", "text", "dates", "ignore"):
             value = getattr(options, word)
             for name in (value,) if isinstance(value, str) else value or ():
                 if name not in known:
@@ -199,7 +199,7 @@ def _check_columns(names: Sequence[str], options: TableOptions, open: bool) -> N
                 if name not in known:
                     raise no_such_column("crosses", name, names)
     uses: dict[str, str] = {}
-    for word in ("label", "importance", "tag", "ignore", "text"):
+    for word in ("label", "importance", "tag", "ignore", "text", "dates"):
         value = getattr(options, word)
         for name in (value,) if isinstance(value, str) else value or ():
             if uses.setdefault(name, word) != word:
@@ -212,7 +212,7 @@ def _check_columns(names: Sequence[str], options: TableOptions, open: bool) -> N
         parts = cross.split("*")
         if not 2 <= len(set(parts)) == len(parts) <= 8:
             raise DataError(
-                f"read: crosses must be two to eight different columns, such as site*device, got {cross!r}."
+                f"read: a cross must be two to eight different columns, such as site*device, got {cross!r}."
             )
         for name in parts:
             if uses.get(name) in ("label", "importance", "tag", "ignore"):
@@ -232,7 +232,7 @@ def no_such_column(word: str, name: str, names: Sequence[str]) -> DataError:
 def plan_of(space: Hashed, columns: Sequence[ColumnCounts], options: TableOptions, *, open: bool = False) -> TablePlan:
     """Return the plan for a table: that of its space, if there is one, else one made of the first rows and kept there.
 
-    The label, importance and tag may be other columns than before; all other options must agree with a plan that is there.
+    The label, importance and tag may be other columns than before; all other options must agree with an existing plan.
     """
     if space.plan is None:
         space.plan = make_plan(columns, options, open=open)
@@ -244,8 +244,6 @@ def plan_of(space: Hashed, columns: Sequence[ColumnCounts], options: TableOption
 
 
 def _check_agreement(plan: TablePlan, options: TableOptions) -> None:
-    from rarestream.features.plan import Kind
-
     def disagree(word: str, kept: object) -> DataError:
         return DataError(
             f"read: {word} must be {kept}, as in the model, whose columns were decided when it was first trained. "
@@ -258,7 +256,7 @@ def _check_agreement(plan: TablePlan, options: TableOptions) -> None:
         if given != getattr(defaults, word) and given != kept:
             raise disagree(word, repr(kept))
     kinds = {column.name: column.kinds for column in plan.columns}
-    for word, kind in (("numeric", Kind.NUMBER), ("categorical", Kind.CATEGORY), ("text", Kind.TEXT)):
+    for word, kind in _KINDS_SAID:
         for name in getattr(options, word):
             if not kinds.get(name, 0) & kind:
                 raise disagree(word, repr([known for known, has in kinds.items() if has & kind]))
@@ -333,14 +331,16 @@ class PlannedTable:
         absent = [name for name in wanted if name not in known]
         if absent:
             shown = ", ".join(repr(name) for name in absent[:5]) + (" and more" if len(absent) > 5 else "")
+            columns = f"columns {shown} are" if len(absent) > 1 else f"column {shown} is"
             raise DataError(
-                f"{place}: the column{'s' if len(absent) > 1 else ''} {shown}, which the first rows or the model had, "
-                f"{'are' if len(absent) > 1 else 'is'} missing. Use data with the same columns, or train a new model."
+                f"{place}: the {columns} missing, which the first rows or the model had. Use data with the same columns, "
+                "or train a new model."
             )
         new = [name for name in names if name not in self.numbers]
         if new:
             shown = ", ".join(repr(name) for name in new[:5]) + (" and more" if len(new) > 5 else "")
-            note = f"{place}: the new column{'s' if len(new) > 1 else ''} {shown} {'are' if len(new) > 1 else 'is'} ignored."
+            columns = f"columns {shown} are" if len(new) > 1 else f"column {shown} is"
+            note = f"{place}: the new {columns} ignored."
             if note not in reading.notes:
                 reading.notes.append(note)
         return [self.numbers.get(name, -1) for name in names]
@@ -403,6 +403,7 @@ def as_config(plan: TablePlan) -> list[str]:
         "numeric": listed(Kind.NUMBER),
         "categorical": listed(Kind.CATEGORY),
         "text": listed(Kind.TEXT),
+        "dates": listed(Kind.DATE),
         "ignore": [column.name for column in plan.columns if not column.kinds],
         "crosses": list(plan.crosses),
         "missing": list(plan.missing),

@@ -1,8 +1,8 @@
 """The CSV format: a table as text, its first row the names of the columns.
 
-As RFC 4180 has it: cells apart by a delimiter, in quotes if they contain it, a quote or a line end; a quote within quotes is
-doubled. The delimiter is found in the first rows: comma, tab, semicolon or bar. Files are UTF-8. Blank lines are skipped.
-What the cells become is explained in tables.py. The parser is native/csv.hpp.
+As RFC 4180 has it: cells are separated by a delimiter, and in quotes if they contain it, a quote or a line end; a quote
+within quotes is doubled. The delimiter is found in the first rows: comma, tab, semicolon or bar. Files are UTF-8. Blank
+lines are skipped. What the cells become is explained in tables.py. The parser is native/csv.hpp.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class CsvParser:
         if opened >= 0:
             at = line + text.count(b"\n", 0, opened)
             return (
-                f"row longer than {limit}: the quote that opens in line {at} is never closed. Close it, or, if quotes are "
-                f"ordinary characters in this file, pass {advice('quoting=False', '--no-quoting')}."
+                f"row longer than {limit}: the quote that opens in line {at} is never closed. Close it, or, if quotes "
+                f"are ordinary characters in this file, pass {advice('quoting=False', '--no-quoting')}."
             )
         return f"line longer than {limit}; a row must fit in that. Check that the file has line ends, and is CSV text."
 
@@ -197,7 +197,7 @@ class CsvParser:
         import csv
 
         assert self._delimiter is not None
-        quoting = csv.QUOTE_MINIMAL if self._quote else csv.QUOTE_NONE
+        quoting: Any = csv.QUOTE_MINIMAL if self._quote else csv.QUOTE_NONE
         limit = csv.field_size_limit(1 << 30)
         try:
             rows = csv.reader(
