@@ -15,11 +15,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import _native
+from rarestream.features.display import display
 from rarestream.features.plan import TablePlan, plan_from_settings
 
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 30, 22
@@ -64,8 +66,8 @@ class Columns:
 class Hashed:
     """Features are names, each hashed to one of 2^bits slots.
 
-    Two objects are equal only if they are the same: each remembers names of its own. `compatible` tells whether rows of one
-    can be learned by a model of the other.
+    Two objects are equal only if they are the same: each remembers names of its own. `compatible` tells whether rows of
+    one can be learned by a model of the other.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ class Hashed:
         How the columns of the table become features; None until a table has decided it.
     """
 
-    __slots__ = ("__weakref__", "bits", "name_bytes", "names", "plan")
+    __slots__ = ("__weakref__", "_taken", "bits", "name_bytes", "names", "plan")
 
     def __init__(self, bits: int = DEFAULT_BITS, names: bool = True, name_bytes: int = NAME_BYTES) -> None:
         if type(bits) is bool or not isinstance(bits, int | np.integer) or not MIN_BITS <= bits <= MAX_BITS:
@@ -104,6 +106,7 @@ class Hashed:
         self.name_bytes = name_bytes
         self.names = _native.NameTable(self.bits, name_bytes) if names else None
         self.plan: TablePlan | None = None
+        self._taken: WeakKeyDictionary[Hashed, int] | None = None  # how many names of other spaces are here already
 
     @property
     def slots(self) -> int:
@@ -142,21 +145,26 @@ class Hashed:
         """Return what the space is called in messages."""
         return f"hashed features with {self.bits} bits"
 
-    def shown(self, indices: NDArray[np.int32]) -> list[str]:
-        """Return what each feature is called: its name, or its slot if that is unknown."""
-        from rarestream.features.display import display
-
+    def shown(self, indices: NDArray[np.int32], other: Hashed | None = None) -> list[str]:
+        """Return what each feature is called: its name here or in another space, or its slot if both do not know it."""
         slots = np.ascontiguousarray(indices, np.int32)
-        names = [None] * len(slots) if self.names is None else self.names.names(slots)
+        found: list[str | None] = [None] * len(slots)
+        for space in (other, self):
+            if space is not None and space.names is not None:
+                found = [name or before for name, before in zip(space.names.names(slots), found, strict=True)]
         return [
-            f"slot {slot}" if name is None else display(name) for slot, name in zip(slots.tolist(), names, strict=True)
+            f"slot {slot}" if name is None else display(name) for slot, name in zip(slots.tolist(), found, strict=True)
         ]
 
-    def take_names(self, other: Hashed, start: int = 0) -> int:
-        """Add the names that a compatible space has seen since it had `start` of them; return how many it has now."""
-        if self.names is None or other.names is None:
-            return start
-        return self.names.merge(other.names, start)
+    def take_names(self, other: Hashed) -> None:
+        """Add the names that a compatible space has seen since this was last called, and its plan if there is none."""
+        if self.plan is None:
+            self.plan = other.plan
+        if other is self or self.names is None or other.names is None:
+            return
+        if self._taken is None:
+            self._taken = WeakKeyDictionary()
+        self._taken[other] = self.names.merge(other.names, self._taken.get(other, 0))
 
     def fresh(self) -> Hashed:
         """Return a space with the same settings and plan, which has seen no names."""
@@ -191,8 +199,9 @@ def _restored(bits: int, name_bytes: int, plan: Any, names: Any) -> Hashed:
     space = Hashed(bits, names is not None, name_bytes)
     space.plan = None if plan is None else plan_from_settings(plan)
     if space.names is not None:
-        space.names.load(*names[0])
-        space.names.restore_counts(*names[1], np.zeros(0, np.int32))
+        entries, (collisions, lost, full) = names
+        space.names.load(*entries)
+        space.names.restore_counts(collisions, lost, full, np.zeros(0, np.int32))
     return space
 
 
