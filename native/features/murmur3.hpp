@@ -10,9 +10,7 @@ namespace rarestream::features {
 
 inline std::uint32_t rotated_left(std::uint32_t x, int bits) { return (x << bits) | (x >> (32 - bits)); }
 
-inline std::uint32_t murmur3_scrambled(std::uint32_t block) {
-    return rotated_left(block * 0xcc9e2d51u, 15) * 0x1b873593u;
-}
+inline std::uint32_t murmur3_scrambled(std::uint32_t block) { return rotated_left(block * 0xcc9e2d51u, 15) * 0x1b873593u; }
 
 // Four bytes as a little-endian number, whatever the machine.
 inline std::uint32_t little_endian(const char* at) {
@@ -32,10 +30,17 @@ inline std::uint32_t murmur3(const char* text, std::size_t size, std::uint32_t s
     }
     std::uint32_t rest = 0;
     switch (size & 3) {
-        case 3: rest = static_cast<std::uint32_t>(static_cast<unsigned char>(at[2])) << 16; [[fallthrough]];
-        case 2: rest |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[1])) << 8; [[fallthrough]];
-        case 1: h ^= murmur3_scrambled(rest | static_cast<unsigned char>(at[0])); break;
-        default: break;
+        case 3:
+            rest = static_cast<std::uint32_t>(static_cast<unsigned char>(at[2])) << 16;
+            [[fallthrough]];
+        case 2:
+            rest |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[1])) << 8;
+            [[fallthrough]];
+        case 1:
+            h ^= murmur3_scrambled(rest | static_cast<unsigned char>(at[0]));
+            break;
+        default:
+            break;
     }
     h ^= static_cast<std::uint32_t>(size);
     h = (h ^ (h >> 16)) * 0x85ebca6bu;

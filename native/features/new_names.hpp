@@ -2,8 +2,8 @@
 //
 // Parsing runs on several threads, but the first name of a slot must not depend on which thread is quicker. So a
 // thread only collects the names that are new to itself, chunk by chunk, and the reader adds them to the table in the order
-// of the chunks. A thread parses chunks in that order too: a name is in the list of the first chunk that has it, or in that of
-// an earlier one.
+// of the chunks. A thread parses chunks in that order too: a name is in the list of the first chunk that has it, or in that
+// of an earlier one.
 #pragma once
 
 #include <cstddef>
