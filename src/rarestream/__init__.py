@@ -27,6 +27,7 @@ _PACKAGES = {
         "RowError",
         "SortedRowsWarning",
     ],
+    "features": ["Columns", "Hashed"],
     "learners": ["Learner", "learner_names", "make_learner"],  # and every registered learner
     "metrics": ["Estimate", "StreamingAuc", "WindowedAuc", "auc", "auc_interval"],
     "model": ["Model"],
