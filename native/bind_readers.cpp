@@ -18,7 +18,7 @@ svmlight::Isa isa_named(const std::string& name) {
     throw std::invalid_argument("isa must be '', 'portable' or 'avx2' (where the machine has it), got '" + name + "'");
 }
 
-// The fields of svmlight::ParsedRows in the order of readers/svmlight.py; bad rows as (line, column, rule, token).
+// The fields of svmlight::ParsedRows in the order of readers/parser.py; bad rows as (line, column, rule, token).
 nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_required, std::int64_t stop_after,
                          const std::string& isa) {
     const svmlight::Isa chosen = isa_named(isa);
