@@ -188,7 +188,7 @@ class Race(Engine):
     def reserve(self, n_features: int, exactly: bool = False) -> None:
         needed = min(n_features + SPARE, self._max_slots)
         try:
-            self.group.reserve(needed, needed if exactly else self._max_slots)
+            self.group.reserve(needed, needed if exactly else self._max_slots, scattered=exactly)
         except MemoryError:
             raise out_of_memory(n_features - 1, needed * self.group.bytes) from None
 
