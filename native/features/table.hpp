@@ -289,14 +289,13 @@ public:
         if (std::isfinite(value) && std::fabs(value) < LARGEST_WHOLE && value == std::floor(value)) {
             return whole(c, static_cast<std::int64_t>(value));
         }
-        const bool simple = column.role == Role::feature && column.kinds & (NUMBER | AUTO) && plan_.missing.empty();
-        if (simple) {
-            if (!std::isfinite(value)) return fail(TableRule::finite, c, value > 0 ? "inf" : "-inf");
-            return numbers(c, column, value, column.crossed);
-        }
+        const bool number =
+            column.role == Role::feature && column.kinds & (NUMBER | AUTO) && !(column.kinds & (TEXT | DATE));
+        if (number && std::isfinite(value) && plan_.missing.empty()) return numbers(c, column, value, column.crossed);
         const std::string_view spelled = worker_.arena.copy(NumberText(value).text());
         if (!std::isfinite(value)) return fail(TableRule::finite, c, spelled);
-        text(c, spelled);
+        if (!number) return text(c, spelled);
+        if (!is_missing(spelled)) numbers(c, column, value, column.crossed);
     }
 
     void boolean(int c, bool value) { string(c, value ? "true" : "false"); }
