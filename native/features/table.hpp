@@ -170,7 +170,7 @@ private:
 // What a thread keeps from chunk to chunk.
 struct Worker {
     explicit Worker(const TablePlan& plan) {
-        if (plan.names) filter = std::make_unique<NameFilter>(plan.bits);
+        if (plan.names) filter = std::make_unique<NameFilter>();
         buckets.resize(plan.columns.size());
     }
 
@@ -211,6 +211,9 @@ public:
     }
 
     Arena& arena() { return worker_.arena; }
+
+    // To be called before the first row, with about as many features as there will be.
+    void reserve(std::size_t features) { hashed_.reserve(features); }
 
     // The number of a column; -1: it is not in the plan. Those of an open plan are given to `text` etc. as an `Other`.
     int column(std::string_view name) const {
@@ -341,7 +344,7 @@ public:
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, std::string_view text) {
         if (text.empty() || is_missing(text)) return;
         joined_.assign(key).append(1, '=').append(text);
-        hashed_.feature(seed, path, joined_, 1);
+        hashed_.feature(seed, path, worker_.arena.copy(joined_), 1);
     }
 
     // The first rule that a row breaks is the one that is reported.
@@ -545,7 +548,7 @@ private:
 
     void product(const Cross& cross, std::size_t depth, float value) {
         if (depth == cross.columns.size()) {
-            hashed_.feature(cross.seed, cross.name, joined_, value);
+            hashed_.feature(cross.seed, cross.name, worker_.arena.copy(joined_), value);
             return;
         }
         const std::size_t before = depth == 0 ? 0 : joined_.size();
@@ -620,6 +623,7 @@ public:
 
     Arena& arena() { return arena_; }
     bool open() const { return true; }
+    void reserve(std::size_t) {}
 
     int column(std::string_view name) {
         const auto found = by_name_.find(std::string(name));

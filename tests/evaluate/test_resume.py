@@ -261,7 +261,7 @@ def test_a_source_that_says_nothing_usable_means_new_data(tmp_path, source):
         {"files": ["data.svm"]},
         *(
             {"settings": {"format": None, "zero_based": None, "positive": None, "shuffle": None, **wrong}}
-            for wrong in ({"classes": 3}, {"classes": [1, "2"]}, {"max_bad_rows": -1}, {"finished": 3})
+            for wrong in ({"classes": 3}, {"classes": [1, "two"]}, {"max_bad_rows": -1}, {"finished": 3})
         ),
     ],
 )

@@ -12,23 +12,23 @@ import pytest
 from rarestream import Block, DataError
 from rarestream.blocks import concatenate, seal
 from rarestream.readers.chunks import Chunk
-from rarestream.readers.formats import Options, Reading
+from rarestream.readers.formats import Format
+from rarestream.readers.options import FormatOptions
+from rarestream.readers.parser import BadRow, LineParser, ParsedRows, quoted
+from rarestream.readers.reading import Reading
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
-from rarestream.readers.text import BadRow, ParsedRows, quoted, read_text
+from rarestream.readers.text import read_text
 
 NOT_A_NUMBER = 1
 
 
-class TabParser:
+class TabParser(LineParser):
     """A label and values, separated by tabs; a heading line in each file; column j is feature j."""
 
     name = "tab"
 
-    def parse_first(self, chunk: Chunk) -> ParsedRows:
-        return self.parse(chunk)
-
-    def parse(self, chunk: Chunk) -> ParsedRows:
+    def parse(self, chunk: Chunk, context: object) -> ParsedRows:
         rows: list[list[float]] = []
         numbers: list[int] = []
         bad: list[BadRow] = []
@@ -72,8 +72,9 @@ def tab(reading: Reading) -> Iterator[Block]:
 
 def stream_of(*texts: bytes, max_bad_rows: int = 0, chunk: int = 64, threads: int = 2, longest: int = 500) -> Stream:
     sources = expand([io.BytesIO(text) for text in texts])
-    options = Options(chunk=chunk, threads=threads, longest_line=longest)
-    return Stream(sources, tab, options, rows=100, max_bad_rows=max_bad_rows)
+    format = Format("tab", (".tab",), FormatOptions, tab, "tab-separated numbers")
+    options = format.make_options(threads=threads, max_bad_rows=max_bad_rows)
+    return Stream(sources, format, options, rows=100, chunk=chunk, longest_line=longest)
 
 
 TEXT = b"label\ta\tb\n" + b"".join(b"%d\t%d\t0.5\n" % (1 + i % 2, i) for i in range(300))
