@@ -139,6 +139,7 @@ public:
     void parse(const char* text, std::size_t size) {
         const char* const end = text + size;
         suspicious_ = first_invalid_utf8(text, end) != end;
+        sink_.reserve(size / 10 + 64);
         for (const char* at = text; at != end;) {
             const char* stop = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
             const char* const next = stop ? stop + 1 : end;
