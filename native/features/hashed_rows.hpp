@@ -92,6 +92,7 @@ public:
     }
 
 private:
+    typedef std::int32_t Four __attribute__((vector_size(16), may_alias));
     static constexpr int SMALL = 48;  // entries up to which counting smaller ones, without branches, is faster than sorting
 
     void grow(std::int64_t capacity) {
@@ -106,14 +107,18 @@ private:
 
     // The place of an entry is the number of smaller indices. False, and nothing changed: two entries have the same index.
     static bool sorted_by_rank(std::int32_t* indices, float* values, int size) {
-        std::int32_t index[SMALL];
+        alignas(16) std::int32_t index[SMALL], rank[SMALL] = {};
         float value[SMALL];
-        std::int32_t rank[SMALL] = {};
+        const int padded = (size + 3) / 4 * 4;
         std::copy_n(indices, size, index);
+        std::fill(index + size, index + padded, INT32_MAX);
         std::copy_n(values, size, value);
         for (int i = 0; i < size; ++i) {
-            const std::int32_t mine = index[i];
-            for (int j = 0; j < size; ++j) rank[j] += mine < index[j];
+            const Four mine = {index[i], index[i], index[i], index[i]};
+            for (int j = 0; j < padded; j += 4) {
+                Four& ranks = *reinterpret_cast<Four*>(rank + j);
+                ranks -= mine < *reinterpret_cast<const Four*>(index + j);  // true is -1
+            }
         }
         std::uint64_t taken = 0;
         for (int i = 0; i < size; ++i) taken |= std::uint64_t{1} << rank[i];
