@@ -33,7 +33,16 @@ public:
 
     // A feature of the current row, by the hash of its name, which is all 32 bits of it.
     void add(std::uint32_t hash, std::string_view space, std::string_view name, float value) {
+        collect(hash, space, name);
+        add_known(hash, value);
+    }
+
+    void collect(std::uint32_t hash, std::string_view space, std::string_view name) {
         if (filter_ && filter_->is_new(hash)) rows_.names.add(hash, space, name);
+    }
+
+    // A feature whose name was collected before.
+    void add_known(std::uint32_t hash, float value) {
         if (filled_ == capacity_) grow(capacity_ * 2);
         rows_.indices[filled_] = static_cast<std::int32_t>(hash & mask_);
         rows_.values[filled_++] = value;

@@ -50,6 +50,7 @@ enum class TableRule : int {
     sum = 7,         // duplicates sum to a value beyond float32
     nested = 8,      // lists or objects inside a list
     role = 9,        // a list or an object as label, importance or tag
+    utf8 = 10,       // bytes that are not UTF-8 as text, in a source with types
 };
 
 struct Column {
@@ -329,6 +330,36 @@ public:
 
     // Whether the cells of a column change nothing, so that a parser may skip them.
     bool ignores(int c) const { return at(c).role == Role::ignored; }
+
+    // Whether dates are split into their parts, so that nobody needs them as text.
+    bool splits_dates(int c) const { return at(c).role == Role::feature && at(c).kinds & (DATE | AUTO); }
+
+    // Whether numbers are used as they are written.
+    bool spells_numbers(int c) const { return at(c).role != Role::feature || !(at(c).kinds & (NUMBER | AUTO)); }
+
+    // -- For a parser that meets the same text in a column again and again, and hashes it once.
+
+    static constexpr bool ENCODES = true;
+
+    // Whether text in this column is a category and nothing else.
+    bool is_category(int c) const { return at(c).role == Role::feature && (at(c).kinds == CATEGORY || at(c).kinds & AUTO); }
+
+    bool is_crossed(int c) const { return at(c).crossed; }
+
+    // The hash of a category, and its name is collected if it is new; false: the text means missing.
+    bool category_hash(int c, std::string_view text, std::uint32_t& hash) {
+        const Column& column = at(c);
+        if (text.empty() || is_missing(text)) return false;
+        hash = murmur3(text, column.seed);
+        hashed_.collect(hash, column.name, text);
+        return true;
+    }
+
+    // A category by its hash. Only a column that is crossed needs the text.
+    void known_category(int c, std::uint32_t hash, std::string_view text) {
+        hashed_.add_known(hash, 1);
+        if (at(c).crossed) part(c, text, 1);
+    }
 
     // An entry of a map or nested object, whose namespace is the path to it and `seed` its hash.
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
@@ -674,6 +705,9 @@ public:
     void element(int, std::string_view) {}
     void begin_map(int c) { ++at(c).map; }
     bool ignores(int) const { return false; }
+    bool splits_dates(int) const { return true; }
+    bool spells_numbers(int) const { return false; }
+    static constexpr bool ENCODES = false;
     void entry(std::string_view, std::uint32_t, std::string_view, double) {}
     void entry(std::string_view, std::uint32_t, std::string_view, std::string_view) {}
     void fail(TableRule, int, std::string_view) { failed_ = true; }
