@@ -8,7 +8,7 @@ that other code can still write to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, NoReturn
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from rarestream import _native
 from rarestream._native import CopyMode, CsrFault
 from rarestream.errors import DataError
+from rarestream.features import Hashed, described, encode_rows
 
 Indptr = NDArray[np.int64]
 Indices = NDArray[np.int32]
@@ -68,6 +69,8 @@ class Block:
         Anything that identifies a row, such as svmlight's qid.
     own : bool
         Whether no other code can write to `indptr` and `indices`.
+    space : Hashed or None
+        The feature space whose slots the indices are; None: they are column numbers.
     """
 
     indptr: Indptr
@@ -78,6 +81,7 @@ class Block:
     importances: Importances | None = None
     tags: NDArray[Any] | None = None
     own: bool = False
+    space: Hashed | None = None
 
     @classmethod
     def of(
@@ -121,12 +125,50 @@ class Block:
             rows[4],
         )
 
+    @classmethod
+    def of_dicts(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        labels: ArrayLike | None = None,
+        importances: ArrayLike | None = None,
+        features: Hashed | None = None,
+    ) -> Block:
+        """Make a Block of rows with named values, which are hashed.
+
+        Parameters
+        ----------
+        rows : sequence of mappings
+            Each row as names and values, such as {"site": "a.com", "price": 3.5, "tags": ["x", "y"]}.
+        labels, importances : array-like of shape (rows,), optional
+            As for `of`.
+        features : Hashed, optional
+            The space that the rows belong to: that of the model, or of other rows. By default a new `Hashed()`.
+
+        Returns
+        -------
+        Block
+            The rows, with the slots of their features.
+
+        Raises
+        ------
+        DataError
+            If a value, a label or an importance is invalid; the message names the row.
+        """
+        if features is not None and not isinstance(features, Hashed):
+            raise TypeError(f"Block.of_dicts: features must be a Hashed, got {features!r}.")
+        space = Hashed() if features is None else features
+        n = len(rows)
+        signs = None if labels is None else _labels(labels, n)
+        weights = None if importances is None else _importances(importances, n)
+        return cls(*encode_rows(space, rows), signs, weights, None, True, space)
+
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
     def __repr__(self) -> str:
         labels = "no labels" if self.labels is None else f"{int(np.count_nonzero(self.labels > 0)):,} positive"
-        return f"<Block: {len(self):,} rows ({labels}), {self.nonzeros:,} non-zeros, {self.width:,} columns>"
+        what = f"{self.width:,} columns" if self.space is None else self.space.describe()
+        return f"<Block: {len(self):,} rows ({labels}), {self.nonzeros:,} non-zeros, {what}>"
 
     @property
     def sealed(self) -> bool:
@@ -172,6 +214,7 @@ class Block:
             None if self.importances is None else self.importances[start:stop],
             None if self.tags is None else self.tags[start:stop],
             self.own,
+            self.space,
         )
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Block:
@@ -200,6 +243,7 @@ class Block:
             None if self.importances is None else self.importances[rows],
             None if self.tags is None else self.tags[rows],
             True,
+            self.space,
         )
 
     def balanced(self) -> Block:
@@ -250,12 +294,13 @@ class Block:
 def concatenate(blocks: Iterable[Block]) -> Block:
     """Return all rows of all blocks, in order, as one Block.
 
-    If only some blocks have importances or tags, the rows of the others have importance 1 and no tag.
+    If only some blocks have importances or tags, the rows of the others have importance 1 and no tag. The feature space
+    is that of the first block.
 
     Raises
     ------
     DataError
-        If only some blocks have labels.
+        If only some blocks have labels, or their feature spaces differ.
     """
     parts = list(blocks)
     if not parts:
@@ -267,6 +312,7 @@ def concatenate(blocks: Iterable[Block]) -> Block:
     labelled = sum(part.labels is not None for part in parts)
     if 0 < labelled < len(parts):
         raise DataError(f"Block: {labelled} of {len(parts)} blocks have labels; all or none must.")
+    space = _joined_space(parts)
     rows = [len(part) for part in parts]
     starts = [np.zeros(1, np.int64)]
     for part, before in zip(parts, accumulate((part.nonzeros for part in parts), initial=0), strict=False):
@@ -280,7 +326,24 @@ def concatenate(blocks: Iterable[Block]) -> Block:
         _filled([part.importances for part in parts], rows, 1.0),
         _filled([part.tags for part in parts], rows, NO_TAG),
         True,
+        space,
     )
+
+
+def _joined_space(parts: list[Block]) -> Hashed | None:
+    """Return the feature space of the first block, with the names of the others."""
+    space = parts[0].space
+    others = {id(part.space): part.space for part in parts if part.space is not space}.values()
+    for other in others:
+        if space is None or other is None or not space.compatible(other):
+            raise DataError(
+                f"Block: rows of {described(space)} and of {described(other)} cannot be joined. "
+                "Read or make all of them with the same features."
+            )
+    for other in others:
+        if space is not None and other is not None:
+            space.take_names(other)
+    return space
 
 
 def seal(array: NDArray[Any]) -> NDArray[Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ from rarestream.blocks import (
 )
 from rarestream.engines import Engine, Weights, check_arguments, overflow, start_engine
 from rarestream.errors import DataError, ModelBusyError, RowError, SortedRowsWarning, advice, plain
+from rarestream.explaining import Explanation, explanations, row_weights
+from rarestream.features import COLUMNS, Columns, Hashed, Space, described, encode_rows
 from rarestream.learners import Learner, make_learner
 from rarestream.learners.state import padded, tally_of, zeros
 from rarestream.metrics import StreamingAuc
@@ -47,6 +49,8 @@ class Model:
         not at all.
     n_features : int, >= 0, default 0
         Number of features to reserve memory for. The state grows when a larger index arrives, so it need not be known.
+    features : Columns or Hashed, optional
+        What the features of rows are: column numbers, or hashed names. By default that of the first rows learned.
 
     Attributes
     ----------
@@ -82,6 +86,7 @@ class Model:
         dtype: str = "float32",
         scale: str = "unit",
         n_features: int = 0,
+        features: Space | None = None,
     ) -> None:
         if isinstance(learner, str):
             learner = make_learner(learner)
@@ -91,13 +96,22 @@ class Model:
             )
         check_arguments(dtype, scale, n_features, "Model: ")
         n_features = max(n_features, learner.initial_features)
-        self._take_over(Saved(start_engine(learner, scale, n_features, dtype), dtype, n_features))
+        if features is not None and not isinstance(features, Columns | Hashed):
+            raise TypeError(f"Model: features must be Columns() or Hashed(), got {features!r}.")
+        if isinstance(features, Hashed):
+            if n_features > features.slots:
+                raise ValueError(f"Model: n_features is {n_features}, but {_few_slots(features)}")
+            n_features = features.slots
+        engine = start_engine(learner, scale, n_features, dtype)
+        self._take_over(Saved(engine, dtype, n_features, features=features))
 
     @classmethod
-    def from_engine(cls, engine: Engine, n_features: int) -> Model:
+    def from_engine(cls, engine: Engine, n_features: int, features: Space = COLUMNS) -> Model:
         """Return a model that continues from an engine and takes ownership of it."""
-        engine.reserve(n_features)
-        return cls._of(Saved(engine, str(engine.weight_dtype), n_features))
+        if isinstance(features, Hashed):
+            n_features = features.slots
+        engine.reserve(n_features, exactly=isinstance(features, Hashed))
+        return cls._of(Saved(engine, str(engine.weight_dtype), n_features, features=features))
 
     @classmethod
     def _of(cls, saved: Saved) -> Model:
@@ -117,6 +131,9 @@ class Model:
         self.pruned_from = saved.pruned_from
         self.chosen_by = saved.chosen_by
         self._metrics = saved.metrics
+        self._features = saved.features
+        # That of the blocks to learn, compared by identity: None for column numbers.
+        self._space = saved.features if isinstance(saved.features, Hashed) else None
         self._gate = _native.Gate()
         self._coef: NDArray[Any] | None = None
 
@@ -144,7 +161,8 @@ class Model:
             If the step of a row would overflow the state. The rows before it were learned; it was not, nor were those
             after it. All other errors are raised before anything is learned.
         DataError
-            If the block has no labels, or a feature index needs more memory than there is.
+            If the block has no labels or other features than the model, or a feature index needs more memory than
+            there is.
         ModelFileError
             If the model was saved for scoring only.
         ModelBusyError
@@ -156,6 +174,10 @@ class Model:
         scores = np.empty(len(block))
         self._begin_learning()
         try:
+            if block.space is not self._space:
+                self._join_space(block.space)
+            if self._space is not None and block.width > self._n_features:
+                raise DataError(f"Model.learn: a row has slot {block.width - 1}, but {_few_slots(self._space)}")
             if again:
                 self._finish_race()
             learned, warning = self._learn(block, scores, again)
@@ -222,15 +244,27 @@ class Model:
         self.progress = StreamingAuc()
         self.progress.count(history)
 
-    def learn_one(self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None) -> float:
+    @overload
+    def learn_one(
+        self, indices: ArrayLike, values: ArrayLike, label: int, importance: float | None = None
+    ) -> float: ...
+    @overload
+    def learn_one(self, row: Mapping[str, Any], /, label: int, importance: float | None = None) -> float: ...
+    def learn_one(  # type: ignore[misc]  # by position, the second form's label is in place of the first one's values
+        self, indices: Any, values: Any = None, label: Any = None, importance: Any = None
+    ) -> float:
         """Learn one row, as `learn` does with a block of one row.
+
+        Two forms: `learn_one(indices, values, label)` and, for a model with hashed features, `learn_one(row, label)`
+        with a row such as {"site": "a.com", "price": 3.5}.
 
         Parameters
         ----------
         indices : array-like of int
-            Feature indices, from 0. Their order does not matter; the values of equal ones are added.
+            Feature indices, from 0. Their order does not matter; the values of equal ones are added. Or a mapping: the
+            row with its names.
         values : array-like of float
-            Value of each feature; finite.
+            Value of each feature; finite. Not with a mapping.
         label : {-1, 0, 1}
             1 for a positive row; -1 or 0 for a negative one.
         importance : float, optional
@@ -246,6 +280,10 @@ class Model:
         DataError
             If an argument is invalid, or for the reasons of `learn`.
         """
+        if _is_mapping(indices):
+            if values is not None:  # label and importance by position
+                label, importance = values, importance if label is None else label
+            return float(self.learn(self._named_row("Model.learn_one", indices, label, importance))[0])
         return float(self.learn(_one_row(indices, values, label, importance))[0])
 
     def score(self, block: Block) -> NDArray[np.float64]:
@@ -265,10 +303,14 @@ class Model:
         ------
         RowError
             If the score of a row is not finite.
+        DataError
+            If the block has other features than the model.
         ModelBusyError
             If another thread is learning with the model.
         """
         _check("Model.score", block)
+        if block.space is not self._space:
+            self._check_space("Model.score", block.space)
         scores = np.empty(len(block))
         self._begin_scoring()
         try:
@@ -281,15 +323,22 @@ class Model:
             raise RowError("Model.score", wrong, block.changed() or reason)
         return scores
 
-    def score_one(self, indices: ArrayLike, values: ArrayLike) -> float:
+    @overload
+    def score_one(self, indices: ArrayLike, values: ArrayLike) -> float: ...
+    @overload
+    def score_one(self, row: Mapping[str, Any], /) -> float: ...
+    def score_one(self, indices: Any, values: Any = None) -> float:
         """Score one row, as `score` does with a block of one row.
+
+        Two forms: `score_one(indices, values)` and, for a model with hashed features, `score_one(row)` with a row such
+        as {"site": "a.com", "price": 3.5}.
 
         Parameters
         ----------
         indices : array-like of int
-            Feature indices, from 0.
+            Feature indices, from 0. Or a mapping: the row with its names.
         values : array-like of float
-            Value of each feature; finite.
+            Value of each feature; finite. Not with a mapping.
 
         Returns
         -------
@@ -301,9 +350,101 @@ class Model:
         DataError
             If an argument is invalid, or for the reasons of `score`.
         """
+        if _is_mapping(indices):
+            return float(self.score(self._named_row("Model.score_one", indices, names=False))[0])
         return float(self.score(_one_row(indices, values))[0])
 
+    # -- explaining scores
+
+    def explain(self, block: Block) -> list[Explanation]:
+        """Explain the scores of rows: what each feature adds. The model does not change.
+
+        Parameters
+        ----------
+        block : Block
+            Rows; labels are ignored.
+
+        Returns
+        -------
+        list of Explanation
+            Of each row its score and its terms, the largest absolute contributions first. A term has the `name` of the
+            feature, its `value` as given, the `weight` that such a value has in this row, and its `contribution`, which
+            is their product. The contributions of a row sum to its score, up to rounding.
+
+        Raises
+        ------
+        RowError, DataError, ModelBusyError
+            As for `score`.
+        """
+        _check("Model.explain", block)
+        with self._reading("explain"):
+            scores = self.score(block)
+            features, places = np.unique(block.indices, return_inverse=True)
+            weights = self._engine.weights_at(features, self._n_features)
+            largest = self._engine.largest
+            maxima = None
+            if largest is not None:
+                maxima = np.zeros(len(features))
+                known = features < len(largest)
+                maxima[known] = largest[features[known]]
+                maxima = maxima[places]
+        space = block.space  # its names are closest to the rows: two may share a slot
+        names = (self.features or COLUMNS).shown(features) if space is None else space.shown(features, self._space)
+        entry_weights = row_weights(block, self.scale, weights[places], maxima)
+        return explanations(block, [names[place] for place in places.tolist()], entry_weights, scores)
+
+    @overload
+    def explain_one(self, indices: ArrayLike, values: ArrayLike) -> Explanation: ...
+    @overload
+    def explain_one(self, row: Mapping[str, Any], /) -> Explanation: ...
+    def explain_one(self, indices: Any, values: Any = None) -> Explanation:
+        """Explain the score of one row, as `explain` does with a block of one row.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            Feature indices, from 0. Or a mapping: the row with its names.
+        values : array-like of float
+            Value of each feature; finite. Not with a mapping.
+
+        Returns
+        -------
+        Explanation
+            The score of the row and its terms.
+
+        Raises
+        ------
+        DataError
+            If an argument is invalid, or for the reasons of `explain`.
+        """
+        if _is_mapping(indices):
+            return self.explain(self._named_row("Model.explain_one", indices, own_names=True))[0]
+        return self.explain(_one_row(indices, values))[0]
+
+    def feature_names(self, indices: ArrayLike) -> list[str]:
+        """Return what features are called.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            Feature indices, from 0.
+
+        Returns
+        -------
+        list of str
+            With hashed features the name of each, such as "site = a.com", or "slot 123" if it is not known; otherwise
+            the number of its column.
+        """
+        return (self.features or COLUMNS).shown(np.asarray(indices, np.int32))
+
     # -- what was learned
+
+    @property
+    def features(self) -> Space | None:
+        """What the features of rows are: Columns or Hashed; None before the first row, unless it was given."""
+        if self._features is None and self.rows:
+            return COLUMNS
+        return self._features
 
     @property
     def learner(self) -> Learner:
@@ -563,8 +704,69 @@ class Model:
                 self.metrics,
                 self.chosen_by,
                 self.pruned_from,
+                self.features,
             )
             return encode(saved, kind)
+
+    # -- feature spaces
+
+    def _join_space(self, space: Hashed | None) -> None:
+        """Take over the space of a block to learn, or its names; DataError if the model has another space."""
+        mine = self._check_space("Model.learn", space)
+        if space is None:
+            return
+        if not isinstance(mine, Hashed):
+            if self._n_features > space.slots:
+                raise DataError(
+                    f"Model.learn: the model has {self._n_features} features, but {_few_slots(space)} Make it with a "
+                    "smaller n_features."
+                )
+            self._engine.reserve(space.slots, exactly=True)
+            self._features = self._space = space
+            self._n_features = space.slots
+            return
+        mine.take_names(space)
+
+    def _check_space(self, where: str, space: Hashed | None) -> Space | None:
+        """Return the model's space; DataError unless rows of the other one, None for column numbers, belong to it."""
+        mine = self.features
+        if mine is None or mine.compatible(space):
+            return mine
+        if space is None:
+            way = "Read or make the rows as they were for training, with features=model.features."
+        elif isinstance(mine, Hashed):
+            way = f"Hash the rows with {advice(f'bits={mine.bits}', f'--bits {mine.bits}')}, or train a new model."
+        else:
+            way = "Use rows with column numbers, or train a new model on these."
+        raise DataError(f"{where}: the rows have {described(space)}, but the model has {mine.describe()}. {way}")
+
+    def _named_row(
+        self,
+        where: str,
+        row: Mapping[str, Any],
+        label: int | None = None,
+        importance: float | None = None,
+        *,
+        names: bool = True,
+        own_names: bool = False,
+    ) -> Block:
+        """Return a block of one row that is given by names.
+
+        `names`: whether the model's space remembers them; `own_names`: a space of the row's own does.
+        """
+        mine = self.features
+        if isinstance(mine, Columns):
+            raise DataError(
+                f"{where}: the row has names, but the model has {mine.describe()}. Pass indices and values, or use a "
+                "model with features=Hashed()."
+            )
+        space = Hashed() if mine is None else mine
+        if own_names or (not names and space.plan is None):
+            space = space.fresh()
+        rows = encode_rows(space, [row], names=names)
+        if where != "Model.learn_one":
+            return Block(*rows, own=True, space=space)
+        return Block(*rows, *_label(label, importance), None, True, space)
 
     # -- implementation
 
@@ -613,6 +815,13 @@ def _one_row(indices: ArrayLike, values: ArrayLike, label: int | None = None, im
     rows = canonical(starts, columns if len(columns) else columns.astype(np.int32), entries, copy=False)
     if label is None:
         return Block(*rows[:4], own=rows[4])
+    sign, weight = _label(label, importance)
+    starts, columns, entries, width, own = rows
+    return Block(starts, columns, entries, width, sign, weight, None, own)
+
+
+def _label(label: int | None, importance: float | None) -> tuple[NDArray[np.int8], NDArray[np.float64] | None]:
+    """Return the label and the importance of one row as arrays, checked."""
     if label not in (-1, 0, 1):
         raise DataError(f"Model.learn_one: labels are -1 and +1, or 0 and 1, got {label!r}.")
     weight = None
@@ -620,6 +829,13 @@ def _one_row(indices: ArrayLike, values: ArrayLike, label: int | None = None, im
         if not (importance == 0 or SMALLEST_IMPORTANCE <= importance <= LARGEST_IMPORTANCE):
             raise DataError(f"Model.learn_one: the row {importance_rule(importance)}")
         weight = np.array([importance], np.float64)
-    starts, columns, entries, width, own = rows
-    sign = np.array([1 if label == 1 else -1], np.int8)
-    return Block(starts, columns, entries, width, sign, weight, None, own)
+    return np.array([1 if label == 1 else -1], np.int8), weight
+
+
+def _is_mapping(row: Any) -> bool:
+    # The usual types of indices first: asking for a Mapping takes longer.
+    return type(row) is dict or (type(row) not in (np.ndarray, list, tuple) and isinstance(row, Mapping))
+
+
+def _few_slots(space: Hashed) -> str:
+    return f"{space.describe()} have {space.slots:,} slots."

@@ -36,6 +36,7 @@ from rarestream.learners.state import SPARE, padded
 from rarestream.metrics import auc
 from rarestream.metrics.kept import KeptScores
 from rarestream.metrics.rows import both_classes
+from rarestream.modelfile import names
 from rarestream.modelfile.codec import FileParts
 from rarestream.readers import Stream
 
@@ -217,15 +218,17 @@ def cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[A
     if len(kept) == had:
         return header, arrays
     fewer = {name: arrays[name][kept] for name in ("index", "weight")}
+    fewer |= names.cut(arrays, fewer["index"])
     return {"pruned_from": had, **header}, {**arrays, **fewer}
 
 
 def largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: int) -> int:
     """Return the largest number of weights of a scoring-only file of at most `room` bytes."""
     had = len(arrays["weight"])
+    order = _native.ranked(arrays["weight"])
 
-    def length(size: int) -> int:  # whichever weights they are
-        return len(modelfile.to_bytes(*cut(header, arrays, np.arange(size))))
+    def length(size: int) -> int:
+        return len(modelfile.to_bytes(*cut(header, arrays, np.sort(order[:size]))))
 
     if length(had) <= room:
         return had
@@ -234,7 +237,8 @@ def largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: 
         raise ValueError(
             f"Model.prune: bytes must be at least {least}, the size of a file without weights, got {room}."
         )
-    size = min(had - 1, (room - least) // sum(arrays[name].itemsize for name in ("index", "weight")))
+    each = sum(arrays[name].itemsize for name in ("index", "weight")) + names.costs(arrays)[order]
+    size = min(had - 1, int(np.searchsorted(np.cumsum(each), room - least, "right")))
     while length(size) > room:  # the file's header has grown by a few digits
         size -= 1
     return size

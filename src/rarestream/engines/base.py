@@ -20,6 +20,7 @@ SCALES = ("none", "unit", "max")  # how rows are scaled, in the order of _native
 DTYPES = ("float32", "float64")  # of a state
 MAX_FEATURES = LARGEST_INDEX + 1
 CHUNK = 1 << 20  # coordinates whose weights are computed at once
+FEW_OF = 1000  # of so many weights or more, one alone is computed faster than all
 
 
 class Weights(NamedTuple):
@@ -105,8 +106,8 @@ class Engine(ABC):
         """Return the weights of the coordinates from `start` to `stop`."""
 
     @abstractmethod
-    def reserve(self, n_features: int) -> None:
-        """Make room for so many features, and some more; DataError if they do not fit in memory."""
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
+        """Make room for so many features, and some more unless `exactly`; DataError if they do not fit in memory."""
 
     @abstractmethod
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
@@ -128,6 +129,20 @@ class Engine(ABC):
         """Yield the weights of the first features, some at a time, each time with the first feature's number."""
         for start in range(0, n_features, CHUNK):
             yield start, self.weights(start, min(start + CHUNK, n_features))
+
+    def weights_at(self, features: NDArray[np.int32], n_features: int) -> NDArray[np.float64]:
+        """Return the weights of some features; zeros for those from `n_features` on."""
+        weights = np.zeros(len(features))
+        known = np.flatnonzero(features < n_features)
+        if len(known) * FEW_OF < n_features:
+            for at in known.tolist():
+                j = int(features[at])
+                weights[at] = self.weights(j, j + 1)[0]
+            return weights
+        for start, part in self.weight_chunks(n_features):
+            here = known[(features[known] >= start) & (features[known] < start + len(part))]
+            weights[here] = part[features[here] - start]
+        return weights
 
 
 def check_arguments(dtype: Any, scale: Any, n_features: Any, where: str = "") -> None:

@@ -70,7 +70,7 @@ class Frozen(Engine):
     def weights(self, start: int, stop: int) -> NDArray[Any]:
         return self._weights.weight[start:stop]
 
-    def reserve(self, n_features: int) -> None:
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
         """Features without a weight need no room."""
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:

@@ -31,7 +31,7 @@ from rarestream.metrics.paired import Standings
 from rarestream.metrics.rows import ScoredRows
 
 FIRST_LOOK, LOOK_FACTOR = 512, 2  # the default leads until the first look
-MAX_BYTES = 1 << 30  # of memory for the lanes
+MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes: 32 of them with 2^22 hashed features, and the spare slot
 
 
 class Race(Engine):
@@ -185,10 +185,10 @@ class Race(Engine):
 
     # -- state
 
-    def reserve(self, n_features: int) -> None:
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
         needed = min(n_features + SPARE, self._max_slots)
         try:
-            self.group.reserve(needed, self._max_slots)
+            self.group.reserve(needed, needed if exactly else self._max_slots)
         except MemoryError:
             raise out_of_memory(n_features - 1, needed * self.group.bytes) from None
 

@@ -69,11 +69,11 @@ class Single(Engine):
     def weights(self, start: int, stop: int) -> NDArray[Any]:
         return self._kernel.weights(self.state, start, stop)
 
-    def reserve(self, n_features: int) -> None:
+    def reserve(self, n_features: int, exactly: bool = False) -> None:
         needed = n_features + SPARE
         if needed <= self.state.slots:
             return
-        slots = more_slots(needed, self.state.slots, LARGEST_INDEX + 1)
+        slots = needed if exactly else more_slots(needed, self.state.slots, LARGEST_INDEX + 1)
         try:
             self.state = self.learner.grown(self.state, slots)
         except MemoryError:

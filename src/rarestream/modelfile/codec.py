@@ -14,8 +14,10 @@ from rarestream._version import __version__
 from rarestream.engines import Engine, check_arguments, load_engine
 from rarestream.engines.arrays import dump_largest
 from rarestream.errors import ModelFileError
+from rarestream.features import Columns, Hashed, Space
 from rarestream.learners import make_learner
 from rarestream.metrics import SortedCheck, StreamingAuc
+from rarestream.modelfile import names
 
 KINDS = ("resumable", "scoring")
 PROGRESS = "progress."  # prefix of the names of the arrays of the progressive AUC
@@ -45,6 +47,7 @@ class Saved:
     metrics: dict[str, float] = field(default_factory=dict)
     chosen_by: ChosenBy | None = None
     pruned_from: int | None = None
+    features: Space | None = None  # None: no row has decided it yet
 
 
 def encode(model: Saved, kind: str) -> FileParts:
@@ -74,13 +77,16 @@ def encode(model: Saved, kind: str) -> FileParts:
         learner, dtype, extra_header = engine.leader, str(arrays["weight"].dtype), {}
         if learner is not engine.learner:  # nothing more is learned, so a race ends here
             chosen_by = ChosenBy(engine.learner.name, model.rows)
+    if isinstance(model.features, Hashed):
+        arrays |= names.dump(model.features, arrays["index"], colliding=kind == "resumable")
     header: dict[str, Any] = {
+        "format": 2 if isinstance(model.features, Hashed) else 1,  # the lowest that can hold it
         "kind": kind,
         "rarestream": __version__,
         "learner": {"name": learner.name, "settings": learner.settings},
         "dtype": dtype,
         "scale": engine.scale,
-        "features": {"space": "columns", "count": model.n_features},
+        "features": _features_header(model),
         "rows": model.rows,
         "positives": model.positives,
         "source": model.source,
@@ -102,6 +108,29 @@ def encode(model: Saved, kind: str) -> FileParts:
     return header, arrays
 
 
+def _features_header(model: Saved) -> dict[str, Any]:
+    space = model.features
+    if isinstance(space, Hashed):
+        return {"space": "hashed", "count": model.n_features, **names.header(space)}
+    first = {"first": space.first} if space is not None and space.first else {}
+    return {"space": "columns", "count": model.n_features, **first}
+
+
+def _features(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Space:
+    """Return the feature space of a file."""
+    entry = header["features"]
+    if entry["space"] == "columns":
+        return Columns(entry.get("first", 0))
+    if entry["space"] != "hashed":
+        raise ValueError("its feature space is unknown")
+    if header["format"] < 2:
+        raise ValueError("its features are hashed, which format 1 cannot hold")
+    space = names.load(entry, arrays, colliding=header["kind"] == "resumable")
+    if entry["count"] != space.slots:
+        raise ValueError(f"it has {entry['count']} features, not 2^{space.bits}")
+    return space
+
+
 def _scoring_arrays(engine: Engine, n_features: int) -> dict[str, NDArray[Any]]:
     """Return the non-zero weights, and the numbers that turn their scores into decisions."""
     chunks = [
@@ -117,15 +146,18 @@ def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: 
     """Return the model of a file; ModelFileError, whose message starts with `name`, if the file is invalid."""
     try:
         count = header["features"]["count"]
-        if header["features"]["space"] != "columns":
-            raise ValueError("its feature space is unknown")
         check_arguments(header["dtype"], header["scale"], count)
+        space = _features(header, arrays)
         learner = make_learner(header["learner"]["name"], **header["learner"]["settings"])
         n_features = max(count, learner.initial_features)
+        if isinstance(space, Hashed) and n_features > count:
+            raise ValueError(f"its learner starts with {n_features} features, more than there are slots")
         model = Saved(load_engine(header, learner, arrays, n_features), header["dtype"], n_features)
         model.rows, model.positives = _count(header["rows"]), _count(header["positives"])
         if model.positives > model.rows:
             raise ValueError(f"{model.positives} of its {model.rows} rows are positive")
+        decided = isinstance(space, Hashed) or space.first or model.rows or len(arrays["index"])
+        model.features = space if decided else None
         model.source = dict(header["source"])
         model.pruned_from = _count(header["pruned_from"]) if "pruned_from" in header else None
         model.metrics = {name: _finite(value) for name, value in header["metrics"].items()}

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rarestream.errors import ModelFileError, OutputError, plain
 from rarestream.system import write_whole
 
-FORMAT = 1
+FORMAT = 2  # the newest; a header states the lowest one that can hold it
 KEY = "rarestream"
 LONGEST_HEADER = 100 << 20  # bytes; safetensors reads no longer one
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "|i1", "|u1")
@@ -79,7 +79,7 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> b
     for name, array in whole.items():
         if array.dtype.str not in DTYPES:
             raise ModelFileError(f"array {name!r} has dtype {array.dtype}; a model file holds {', '.join(DTYPES)}.")
-    full = {**header, "format": FORMAT}
+    full = {"format": FORMAT, **header}
     try:
         full["checksum"] = _checksum(full, whole)
         text = _json(full)

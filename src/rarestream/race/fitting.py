@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rarestream.blocks import Block
 from rarestream.engines.lanes import WIDTH, LaneGroup
 from rarestream.errors import DataError, RowError
+from rarestream.features import COLUMNS, Hashed, Space, described, of_block
 from rarestream.learners import Learner
 from rarestream.model import Model
 
@@ -47,6 +48,7 @@ class ManyFits:
     def __init__(self, learners: Sequence[Learner], scale: str = "unit", threads: int = 1) -> None:
         self.learners = list(learners)
         self.errors: dict[int, Exception] = {}
+        self.features: Space | None = None  # that of the first rows
         self._scale, self._threads = scale, threads
         in_lanes = [number for number, learner in enumerate(learners) if learner.lane() is not None]
         self._groups = [
@@ -89,6 +91,10 @@ class ManyFits:
         array of shape (rows, settings)
             The scores that the rows had before they were learned; NaN for settings that have dropped out.
         """
+        if self.features is None:
+            self.features = of_block(block.space)
+        elif self.features is not block.space:
+            self._join_space(block.space)
         scores = np.full((len(block), len(self.learners)), np.nan, np.float32)
         known = len(self.errors)
         jobs = [partial(self._learn_group, group, block, scores) for group in self._groups]
@@ -114,7 +120,7 @@ class ManyFits:
             raise self.errors[number]
         for group in self._groups:
             if number in group.numbers:
-                return Model.from_engine(group.single(number), n_features)
+                return Model.from_engine(group.single(number), n_features, self.features or COLUMNS)
         return self._models[number]
 
     def drop(self, numbers: Container[int]) -> None:
@@ -132,6 +138,17 @@ class ManyFits:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
+
+    def _join_space(self, space: Hashed | None) -> None:
+        """Take over the names of other rows; DataError if their features are not those of the first ones."""
+        mine = self.features
+        if mine is None or not mine.compatible(space):
+            raise DataError(
+                f"race: rows of {described(mine)} and of {described(space)} cannot be learned together. "
+                "Read or make all of them with the same features."
+            )
+        if isinstance(mine, Hashed) and isinstance(space, Hashed):
+            mine.take_names(space)
 
     def _learn_group(self, group: LaneGroup, block: Block, scores: Scores) -> None:
         """Learn rows in lanes. Lanes for which a row is too large drop out, and the others continue."""

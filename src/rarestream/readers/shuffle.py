@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from rarestream.blocks import Block, concatenate
 from rarestream.errors import DataError, advice
+from rarestream.features import Hashed
 from rarestream.system import free_memory
 
 Keys = NDArray[np.uint64]
+Spaces = list[Hashed | None]  # of the blocks in temporary files, which hold only their numbers
 
 LEAST = 1 << 20  # bytes; less would need too many files
 BITS = 6  # of the key that choose the file: 64 files per round
@@ -123,21 +125,24 @@ def _in_order(blocks: list[Block], key: Keys) -> Iterator[tuple[Block, Keys]]:
 
 
 def _through_files(
-    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int
+    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int, spaces: Spaces | None = None
 ) -> Iterator[tuple[Block, Keys]]:
     """Split rows into files by the bits of their keys from `shift` on, then sort file by file."""
-    for file, held, rows in _split(keyed, folder, shift, memory):
+    spaces = [] if spaces is None else spaces
+    for file, held, rows in _split(keyed, folder, shift, memory, spaces):
         if 2 * held > memory and rows > 1 and shift > 0:
             inner = folder / f"{file.name}.d"
             inner.mkdir()
-            yield from _through_files(_pieces(file), inner, max(0, shift - BITS), memory)
+            yield from _through_files(_pieces(file, spaces), inner, max(0, shift - BITS), memory, spaces)
         else:
-            pieces = list(_pieces(file))
+            pieces = list(_pieces(file, spaces))
             yield from _in_order([block for block, _ in pieces], np.concatenate([key for _, key in pieces]))
         file.unlink()
 
 
-def _split(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int) -> list[tuple[Path, int, int]]:
+def _split(
+    keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory: int, spaces: Spaces
+) -> list[tuple[Path, int, int]]:
     """Write the rows to files, one for every value of the bits. Returns the files in order, with bytes and rows."""
     count = 1 << BITS
     held, rows = [0] * count, [0] * count
@@ -156,7 +161,7 @@ def _split(keyed: Iterator[tuple[Block, Keys]], folder: Path, shift: int, memory
                 try:
                     if i not in files:
                         files[i] = stack.enter_context(paths[i].open("wb"))
-                    _write(files[i], piece, key[some])
+                    _write(files[i], piece, key[some], spaces)
                     files[i].flush()
                 except OSError as error:
                     raise _unwritable(folder, error) from None
@@ -179,21 +184,23 @@ def _grouped(keyed: Iterator[tuple[Block, Keys]], size: int) -> Iterator[tuple[B
         yield concatenate(blocks), np.concatenate(some_keys)
 
 
-def _write(file: BinaryIO, block: Block, key: Keys) -> None:
+def _write(file: BinaryIO, block: Block, key: Keys, spaces: Spaces) -> None:
     optional = (block.labels, block.importances, block.tags)
-    there = np.array([field is not None for field in optional])
+    if block.space not in spaces:
+        spaces.append(block.space)
+    there = np.array([*(field is not None for field in optional), spaces.index(block.space)])
     required = (key, there, block.indptr, block.indices, block.values)
     for array in (*required, *(field for field in optional if field is not None)):
         npy.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def _pieces(path: Path) -> Iterator[tuple[Block, Keys]]:
+def _pieces(path: Path, spaces: Spaces) -> Iterator[tuple[Block, Keys]]:
     with path.open("rb") as file:
         while file.peek(1):
             key, there, indptr, indices, values = (npy.read_array(file) for _ in range(5))
-            labels, importances, tags = (npy.read_array(file) if field else None for field in there)
+            labels, importances, tags = (npy.read_array(file) if field else None for field in there[:3])
             width = int(indices.max()) + 1 if len(indices) else 0
-            yield Block(indptr, indices, values, width, labels, importances, tags), key
+            yield Block(indptr, indices, values, width, labels, importances, tags, space=spaces[there[3]]), key
 
 
 def _bytes(block: Block) -> int:

@@ -33,4 +33,5 @@ def _finished(block: Block, piece: Block) -> Block:
         block.importances if block.importances is not None and (block.importances != 1).any() else None,
         block.tags if block.tags is not None and (block.tags != NO_TAG).any() else None,
         block.own,
+        block.space,
     )

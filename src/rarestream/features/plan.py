@@ -1,0 +1,144 @@
+"""TablePlan: how each column of a table becomes features. It is decided once and is part of the model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import Any
+
+NUMBERS = ("soft", "raw")  # how numbers become features
+NGRAMS = re.compile(r"(words|chars):([1-9][0-9]?)(-([1-9][0-9]?))?", re.ASCII)
+
+
+class Kind(IntFlag):
+    """What the cells of a column are; a column may be several kinds at once."""
+
+    CATEGORY = 1
+    NUMBER = 2
+    TEXT = 4
+    DATE = 8
+    AUTO = 16  # decided for each value
+
+
+ALL_KINDS = int(Kind.CATEGORY | Kind.NUMBER | Kind.TEXT | Kind.DATE | Kind.AUTO)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """A column and what its cells are: flags of `Kind`; 0 if the column is ignored."""
+
+    name: str
+    kinds: int
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """How the columns of a table become features.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnPlan
+        The columns, in the order of the table.
+    numbers : {"soft", "raw"}
+        Whether numbers become soft buckets, or features with the number as their value.
+    ngrams : str
+        What text columns are split into, such as "words:1-2" or "chars:3-5".
+    counts : bool
+        Whether repeated words and list elements are counted.
+    crosses : tuple of str
+        Crosses of columns, such as "site*device".
+    missing : tuple of str
+        Texts that stand for a missing value.
+    label, importance, tag : str or None
+        The columns that hold these.
+    open : bool
+        Whether columns that are not listed are features too: those of rows without a fixed set of columns.
+    """
+
+    columns: tuple[ColumnPlan, ...] = ()
+    numbers: str = "soft"
+    ngrams: str = "words:1"
+    counts: bool = False
+    crosses: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    label: str | None = None
+    importance: str | None = None
+    tag: str | None = None
+    open: bool = False
+
+    def __post_init__(self) -> None:
+        names = [_text(column.name, "a column") for column in self.columns]
+        for column in self.columns:
+            if type(column.kinds) is not int or not 0 <= column.kinds <= ALL_KINDS:
+                raise ValueError(
+                    f"plan: the kinds of column {column.name!r} are {column.kinds!r}, not 0 to {ALL_KINDS}"
+                )
+        if len(set(names)) < len(names):
+            raise ValueError("plan: two columns have the same name")
+        if self.numbers not in NUMBERS:
+            raise ValueError(f"plan: numbers must be one of {', '.join(NUMBERS)}, got {self.numbers!r}")
+        sizes = NGRAMS.fullmatch(_text(self.ngrams, "ngrams"))
+        if sizes is None or (sizes[4] and int(sizes[4]) < int(sizes[2])):
+            raise ValueError(f"plan: ngrams must be such as 'words:1-2' or 'chars:3-5', got {self.ngrams!r}")
+        for cross in self.crosses:
+            if len(_text(cross, "a cross").split("*")) < 2:
+                raise ValueError(f"plan: a cross must be such as 'site*device', got {cross!r}")
+        for word in self.missing:
+            _text(word, "a missing value")
+        for name, value in (("label", self.label), ("importance", self.importance), ("tag", self.tag)):
+            if value is not None:
+                _text(value, name)
+        for name, flag in (("counts", self.counts), ("open", self.open)):
+            if type(flag) is not bool:
+                raise ValueError(f"plan: {name} must be true or false, got {flag!r}")
+
+    def settings(self) -> dict[str, Any]:
+        """Return the plan as JSON can hold it; `plan_from_settings` gives it back."""
+        return {
+            "columns": [[column.name, int(column.kinds)] for column in self.columns],
+            "numbers": self.numbers,
+            "ngrams": self.ngrams,
+            "counts": self.counts,
+            "crosses": list(self.crosses),
+            "missing": list(self.missing),
+            "label": self.label,
+            "importance": self.importance,
+            "tag": self.tag,
+            "open": self.open,
+        }
+
+    @classmethod
+    def from_settings(cls, settings: Any) -> TablePlan:
+        """Return the plan of `settings()`; ValueError if it is none."""
+        if not isinstance(settings, Mapping) or settings.keys() != cls().settings().keys():
+            raise ValueError("plan: its entries are not those of a plan")
+        lists = {name: settings[name] for name in ("columns", "crosses", "missing")}
+        for name, entries in lists.items():
+            if not isinstance(entries, list):
+                raise ValueError(f"plan: {name} is no list")
+        columns = []
+        for column in lists["columns"]:
+            if not isinstance(column, list) or len(column) != 2:
+                raise ValueError("plan: a column is not a name and its kinds")
+            columns.append(ColumnPlan(*column))
+        return cls(
+            **{
+                **settings,
+                "columns": tuple(columns),
+                "crosses": tuple(lists["crosses"]),
+                "missing": tuple(lists["missing"]),
+            }
+        )
+
+
+def plan_from_settings(settings: Any) -> TablePlan:
+    """Return the plan that a model file holds; ValueError if it is invalid."""
+    return TablePlan.from_settings(settings)
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"plan: {what} must be text, got {value!r}")
+    return value
