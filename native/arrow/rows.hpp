@@ -7,6 +7,7 @@
 //     duration                a number, in seconds               null                    missing
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -240,7 +241,7 @@ public:
                 Array array = checked_array(*schema.children[i], *batch.children[i]);
                 require(array.length >= batch.offset + batch.length, "a child of the Arrow array is too short");
                 const std::uint32_t seed = features::murmur3(array.name, 0);
-                columns_.push_back({std::move(array), columns[i], seed, {}, false});
+                columns_.push_back({std::move(array), columns[i], seed});
             } catch (const ArrowError& error) {
                 throw ArrowError("column '" + name + "': " + error.what());
             }
@@ -251,20 +252,32 @@ public:
     // `start`.
     void parse(std::int64_t start, std::int64_t stop, ParsedRows& rows, std::int64_t stop_after) {
         for (Column& column : columns_) prepare(column, offset_ + start, offset_ + stop);
+        if constexpr (Sink::ENCODES) {
+            if (start < stop) sink_.reserve((stop - start) * features_);
+        }
         const Column* current = nullptr;
         try {
-            for (std::int64_t row = start; row < stop; ++row) {
-                sink_.begin_row();
-                const std::int64_t at = offset_ + row;
-                if (!validity_ || validity_[at >> 3] >> (at & 7) & 1) {
+            for (std::int64_t block = start; block < stop; block += BLOCK) {
+                const std::int64_t end = std::min(stop, block + BLOCK);
+                if constexpr (Sink::ENCODES) {
                     for (Column& column : columns_) {
                         current = &column;
-                        cell(column, at);
+                        look_ahead(column, offset_ + block, static_cast<int>(end - block));
                     }
                 }
-                ++rows.lines_read;
-                sink_.end_row(row - start, 0, 0);
-                if (static_cast<std::int64_t>(rows.bad.size()) >= stop_after) return;
+                for (std::int64_t row = block; row < end; ++row) {
+                    sink_.begin_row();
+                    const std::int64_t at = offset_ + row;
+                    if (!validity_ || validity_[at >> 3] >> (at & 7) & 1) {
+                        for (Column& column : columns_) {
+                            current = &column;
+                            cell(column, at, static_cast<std::size_t>(row - block));
+                        }
+                    }
+                    ++rows.lines_read;
+                    sink_.end_row(row - start, 0, 0);
+                    if (static_cast<std::int64_t>(rows.bad.size()) >= stop_after) return;
+                }
             }
         } catch (const ArrowError& error) {
             throw ArrowError("column '" + std::string(current->array.name) + "': " + error.what());
@@ -272,62 +285,126 @@ public:
     }
 
 private:
-    // What is known of an entry of a dictionary, above the 32 bits of its hash.
-    enum : std::uint64_t { CATEGORY = std::uint64_t{1} << 32, MISSING = std::uint64_t{2} << 32 };
+    // Rows that are looked ahead: the same work on many cells of a column, and memory that is loaded before it is needed.
+    static constexpr std::int64_t BLOCK = 128;
+
+    enum class Way { visit, category, bucket };
+
+    // A category of the block. `entry` is where its text is, or one of these.
+    static constexpr std::int32_t MISSING = -1, AGAIN = -2;
+
+    struct Category {
+        std::uint32_t hash;
+        std::int32_t entry;
+    };
+
+    // What is known of an entry of a dictionary.
+    enum class State : std::uint32_t { unknown, again, missing, look };
+
+    struct Known {
+        std::uint32_t hash = 0;
+        State state = State::unknown;
+    };
 
     struct Column {
         Array array;
         int c;
         std::uint32_t seed;
-        std::vector<std::uint64_t> known;  // of each entry of a dictionary of categories; empty: not used
+        Way way = Way::visit;
+        const Array* texts = nullptr;  // of categories: the dictionary or the array itself
         bool crossed = false;
+        std::vector<Known> known = {};          // of each entry of the dictionary; empty: there is none, or it does not pay
+        std::vector<Category> categories = {};  // of the block
+        std::vector<features::SoftBucket> buckets = {};
     };
 
     void prepare(Column& column, std::int64_t start, std::int64_t stop) {
         Array& array = column.array;
         check_text(array, start, stop);
+        features_ += 1;
         if constexpr (Sink::ENCODES) {
-            const bool texts = array.dictionary && is_text(array.dictionary->format.type) && !array.dictionary->dictionary;
-            // To forget what is known takes time too: a dictionary that is much longer than the rows does not pay.
-            if (texts && sink_.is_category(column.c) && array.dictionary->length <= 4 * (stop - start)) {
-                column.known.assign(static_cast<std::size_t>(array.dictionary->length), 0);
+            const Type type = array.format.type;
+            if (sink_.takes_buckets(column.c)) features_ += 1;
+            if ((type == Type::float64 || type == Type::float32) && !array.dictionary && sink_.takes_buckets(column.c)) {
+                column.way = Way::bucket;
+                column.buckets.resize(BLOCK);
+            }
+            column.texts = array.dictionary ? array.dictionary.get() : &array;
+            const bool texts = is_text(column.texts->format.type) && !column.texts->dictionary;
+            if (texts && sink_.is_category(column.c) && stop < INT32_MAX && column.texts->length < INT32_MAX) {
+                column.way = Way::category;
+                column.categories.resize(BLOCK);
                 column.crossed = sink_.is_crossed(column.c);
+                // To forget what is known takes time too: a dictionary that is much longer than the rows does not pay.
+                if (array.dictionary && array.dictionary->length <= 4 * (stop - start)) {
+                    column.known.assign(static_cast<std::size_t>(array.dictionary->length), {});
+                }
             }
         }
     }
 
-    void cell(Column& column, std::int64_t i) {
+    void look_ahead(Column& column, std::int64_t first, int count) {
+        const Array& array = column.array;
+        const std::int64_t at = array.offset + first;
+        if (column.way == Way::bucket && array.format.type == Type::float64) {
+            features::soft_buckets(array.items<double>() + at, count, column.buckets.data());
+        } else if (column.way == Way::bucket) {
+            features::soft_buckets(array.items<float>() + at, count, column.buckets.data());
+        } else if (column.way == Way::category) {
+            for (int i = 0; i < count; ++i) column.categories[static_cast<std::size_t>(i)] = category(column, first + i);
+        }
+    }
+
+    Category category(Column& column, std::int64_t i) {
+        const Array& array = column.array;
+        if (array.is_null(array.offset + i)) return {0, MISSING};
+        const std::int64_t entry = array.dictionary ? dictionary_index(array, array.offset + i) : i;
+        Known fresh;
+        Known& known = column.known.empty() ? fresh : column.known[static_cast<std::size_t>(entry)];
+        const bool first = known.state == State::unknown;
+        if (first) known = looked_up(column, entry);
+        if (known.state == State::missing) return {0, MISSING};
+        if (known.state == State::again && !first) return {known.hash, AGAIN};
+        sink_.expect_category(known.hash);
+        return {known.hash, static_cast<std::int32_t>(entry)};
+    }
+
+    Known looked_up(const Column& column, std::int64_t entry) const {
+        const Array& texts = *column.texts;
+        if (texts.is_null(texts.offset + entry)) return {0, State::missing};
+        const std::string_view text = text_at(texts, texts.offset + entry);
+        Known found;
+        if (!sink_.category_hash(column.c, text, found.hash)) return {0, State::missing};
+        found.state = column.crossed || !is_valid(texts, text) ? State::look : State::again;
+        return found;
+    }
+
+    void cell(Column& column, std::int64_t i, std::size_t in_block) {
         const Array& array = column.array;
         if constexpr (Sink::ENCODES) {
-            if (!column.known.empty()) {
+            if (column.way == Way::category) {
+                const Category& found = column.categories[in_block];
+                if (found.entry == AGAIN) return sink_.known_category(found.hash);
+                if (found.entry == MISSING) return;
+                const std::string_view text = text_at(*column.texts, column.texts->offset + found.entry);
+                if (!is_valid(*column.texts, text)) return sink_.fail(TableRule::utf8, column.c, text);
+                return sink_.first_category(column.c, found.hash, text);
+            }
+            if (column.way == Way::bucket) {
                 const std::int64_t at = array.offset + i;
-                if (!array.is_null(at)) known_cell(column, *array.dictionary, dictionary_index(array, at));
-                return;
+                if (array.is_null(at)) return;
+                const double value = array.format.type == Type::float64 ? array.items<double>()[at]
+                                                                        : static_cast<double>(array.items<float>()[at]);
+                if (value == 0 || !std::isfinite(value)) return sink_.number(column.c, value);
+                return sink_.bucketed(column.c, value < 0, column.buckets[in_block]);
             }
         }
         Cell<Sink> out(sink_, column.c, array.name, column.seed);
         visit(array, i, out);
     }
 
-    // A category of a dictionary: each is hashed once.
-    void known_cell(Column& column, const Array& dictionary, std::int64_t index) {
-        std::uint64_t& known = column.known[static_cast<std::size_t>(index)];
-        std::string_view text;
-        if (!known || column.crossed) {
-            const std::int64_t at = dictionary.offset + index;
-            if (dictionary.is_null(at)) return;
-            text = text_at(dictionary, at);
-        }
-        if (!known) {
-            if (!is_utf8(text)) return sink_.fail(TableRule::utf8, column.c, text);
-            std::uint32_t hash = 0;
-            known = sink_.category_hash(column.c, text, hash) ? CATEGORY | hash : MISSING;
-        }
-        if (known & CATEGORY) sink_.known_category(column.c, static_cast<std::uint32_t>(known), text);
-    }
-
     Sink& sink_;
-    std::int64_t offset_ = 0;
+    std::int64_t offset_ = 0, features_ = 0;
     const std::uint8_t* validity_ = nullptr;
     std::vector<Column> columns_;
 };

@@ -26,6 +26,11 @@ public:
 
     std::int64_t nonzeros() const { return filled_; }  // of all rows, the current one included
 
+    // Makes room for so many more.
+    void reserve(std::int64_t nonzeros) {
+        if (filled_ + nonzeros > capacity_) grow(filled_ + nonzeros);
+    }
+
     void begin_row() { begin_ = filled_; }
 
     // Forgets the features of the current row.
@@ -39,6 +44,10 @@ public:
 
     void collect(std::uint32_t hash, std::string_view space, std::string_view name) {
         if (filter_ && filter_->is_new(hash)) rows_.names.add(hash, space, name);
+    }
+
+    void prefetch_name(std::uint32_t hash) const {
+        if (filter_) filter_->prefetch(hash);
     }
 
     // A feature whose name was collected before.

@@ -177,7 +177,7 @@ struct Worker {
 
     static constexpr int BUCKETS = 256;  // those of 2^-64 to 2^64, of either sign; others are hashed each time
 
-    // The hashes of a column's bucket names, as they are needed; bit 32 says that one is known.
+    // The hashes of a column's bucket names, as they are needed; bit 32 says that one is known, and its name collected.
     using Buckets = std::array<std::uint64_t, 2 * BUCKETS>;
 
     std::unique_ptr<NameFilter> filter;
@@ -280,13 +280,36 @@ public:
         text(c, cell);
     }
 
-    void whole(int c, std::int64_t value) { number_text(c, worker_.arena.copy(NumberText(value).text())); }
+    void whole(int c, std::int64_t value) {
+        const Column& column = at(c);
+        if (column.role == Role::label && value == last_whole_label_ && last_whole_code_ >= 0) {
+            label_ = last_whole_code_;
+            return;
+        }
+        constexpr std::int64_t limit = 1'000'000'000'000'000'000;  // has more than MOST_DIGITS
+        const bool numeric =
+            column.role == Role::feature && column.kinds & (NUMBER | AUTO) && !(column.kinds & (TEXT | DATE));
+        if (numeric && value < limit && value > -limit && plan_.missing.empty()) {
+            const bool both = column.kinds & (CATEGORY | AUTO);
+            if (both) {
+                const NumberText digits(value);
+                category(c, column, column.crossed ? worker_.arena.copy(digits.text()) : digits.text());
+            }
+            return numbers(c, column, static_cast<double>(value), column.crossed && !both);
+        }
+        number_text(c, worker_.arena.copy(NumberText(value).text()));
+        if (column.role == Role::label && label_ >= 0) {
+            last_whole_label_ = value;
+            last_whole_code_ = label_;
+        }
+    }
     void whole(int c, std::uint64_t value) { number_text(c, worker_.arena.copy(NumberText(value).text())); }
 
     // A number from a source with types. NaN is missing there.
     void number(int c, double value) {
         if (std::isnan(value)) return;
         const Column& column = at(c);
+        if (takes_buckets(c) && std::isfinite(value)) return numbers(c, column, value, column.crossed);
         if (std::isfinite(value) && std::fabs(value) < LARGEST_WHOLE && value == std::floor(value)) {
             return whole(c, static_cast<std::int64_t>(value));
         }
@@ -299,6 +322,15 @@ public:
         if (!std::isfinite(value)) return fail(TableRule::finite, c, spelled);
         text(c, spelled);
     }
+
+    // Whether all numbers of a column, whole ones too, become soft buckets and nothing else.
+    bool takes_buckets(int c) const {
+        const Column& column = at(c);
+        return column.role == Role::feature && column.kinds == NUMBER && !plan_.raw && plan_.missing.empty();
+    }
+
+    // For such a column: a number other than zero whose buckets are known.
+    void bucketed(int c, bool negative, const SoftBucket& found) { buckets(c, at(c), negative, found, at(c).crossed); }
 
     void boolean(int c, bool value) { string(c, value ? "true" : "false"); }
 
@@ -346,20 +378,27 @@ public:
 
     bool is_crossed(int c) const { return at(c).crossed; }
 
-    // The hash of a category, and its name is collected if it is new; false: the text means missing.
-    bool category_hash(int c, std::string_view text, std::uint32_t& hash) {
-        const Column& column = at(c);
+    // The hash of a category; false: the text means missing.
+    bool category_hash(int c, std::string_view text, std::uint32_t& hash) const {
         if (text.empty() || is_missing(text)) return false;
-        hash = murmur3(text, column.seed);
-        hashed_.collect(hash, column.name, text);
+        hash = murmur3(text, at(c).seed);
         return true;
     }
 
-    // A category by its hash. Only a column that is crossed needs the text.
-    void known_category(int c, std::uint32_t hash, std::string_view text) {
-        hashed_.add_known(hash, 1);
+    // To be called some time before `first_category`: its memory is then in a cache.
+    void expect_category(std::uint32_t hash) const { hashed_.prefetch_name(hash); }
+
+    // A category by its hash.
+    void first_category(int c, std::uint32_t hash, std::string_view text) {
+        hashed_.add(hash, at(c).name, text, 1);
         if (at(c).crossed) part(c, text, 1);
     }
+
+    // The same again in another row. A column that is crossed needs the text each time.
+    void known_category(std::uint32_t hash) { hashed_.add_known(hash, 1); }
+
+    // Makes room for so many more features.
+    void reserve(std::int64_t nonzeros) { hashed_.reserve(nonzeros); }
 
     // An entry of a map or nested object, whose namespace is the path to it and `seed` its hash.
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
@@ -484,27 +523,31 @@ private:
             if (crossed) part(c, ZERO_BUCKET, 1);
             return;
         }
-        const SoftBucket found = soft_bucket(value);
+        buckets(c, column, value < 0, soft_bucket(value), crossed);
+    }
+
+    void buckets(int c, const Column& column, bool negative, const SoftBucket& found, bool crossed) {
         const float lower = static_cast<float>(1.0 - found.t), upper = static_cast<float>(found.t);
-        if (lower != 0) bucket(c, column, found.k, value < 0, lower, crossed);
-        if (upper != 0) bucket(c, column, found.k + 1, value < 0, upper, crossed);
+        if (lower != 0) bucket(c, column, found.k, negative, lower, crossed);
+        if (upper != 0) bucket(c, column, found.k + 1, negative, upper, crossed);
     }
 
     void bucket(int c, const Column& column, int k, bool negative, float value, bool crossed) {
-        const std::string_view name = BucketNames::all().name(k, negative);
         const int i = 2 * (k + Worker::BUCKETS / 2) + negative;
-        std::uint32_t hash;
         if (c == OTHER || i < 0 || i >= 2 * Worker::BUCKETS) {
-            hash = murmur3(name, column.seed);
+            hashed_.feature(column.seed, column.name, BucketNames::all().name(k, negative), value);
         } else {
             auto& known = worker_.buckets[static_cast<std::size_t>(c)];
             if (!known) known = std::make_unique<Worker::Buckets>();
             std::uint64_t& entry = (*known)[static_cast<std::size_t>(i)];
-            if (!entry) entry = std::uint64_t{1} << 32 | murmur3(name, column.seed);
-            hash = static_cast<std::uint32_t>(entry);
+            if (!entry) {
+                const std::string_view name = BucketNames::all().name(k, negative);
+                entry = std::uint64_t{1} << 32 | murmur3(name, column.seed);
+                hashed_.collect(static_cast<std::uint32_t>(entry), column.name, name);
+            }
+            hashed_.add_known(static_cast<std::uint32_t>(entry), value);
         }
-        hashed_.add(hash, column.name, name, value);
-        if (crossed) part(c, name, value);
+        if (crossed) part(c, BucketNames::all().name(k, negative), value);
     }
 
     void dates(int c, const Column& column, const Date& found) {
@@ -629,6 +672,8 @@ private:
     std::unordered_map<std::string, double> codes_;
     std::string_view last_label_ = {};
     double last_code_ = 0;
+    std::int64_t last_whole_label_ = 0;
+    double last_whole_code_ = -1;  // of it; -1: there was none
     // The current row.
     TableRule fault_ = TableRule::none;
     std::string field_, token_;
