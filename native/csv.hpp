@@ -140,14 +140,13 @@ template <class Sink>
 class Parser {
 public:
     Parser(Sink& sink, const std::vector<int>& columns, const Options& options, ParsedRows& rows)
-        : sink_(sink), columns_(columns), options_(options), rows_(rows) {
-        cells_.reserve(columns.size());
-    }
+        : sink_(sink), columns_(columns), options_(options), rows_(rows) {}
 
     // The text consists of whole rows; the last line end may be missing.
     void parse(const char* text, std::size_t size) {
         const char* const end = text + size;
         suspicious_ = first_invalid_utf8(text, end) != end || std::memchr(text, 0, size) != nullptr;
+        sink_.reserve(size / 5 + 64);
         Scanner scanner(text, end, options_.dialect);
         const char* at = text;
         bool header = options_.skip_header;
@@ -155,7 +154,7 @@ public:
         std::size_t width = 0;
         while (at < end) {
             row_ = at;
-            cells_.clear();
+            count_ = 0;
             quoted_lines_ = 0;
             fault_ = 0;
             sink_.begin_row();
@@ -167,8 +166,8 @@ public:
                 line += lines;
                 continue;
             }
-            width = cells_.size();
-            if (width == 1 && cells_[0].empty() && !fault_ && at - row_ <= 2) {  // a blank line
+            width = count_;
+            if (width == 1 && cells_[0].begin == cells_[0].end && !fault_ && at - row_ <= 2) {  // a blank line
                 sink_.drop_row();
                 line += lines;
                 continue;
@@ -180,6 +179,11 @@ public:
     }
 
 private:
+    struct Cell {
+        const char* begin;
+        const char* end;
+    };
+
     // Splits the row at `at` into cells; returns where the next one starts.
     const char* row(Scanner& scanner, const char* at, const char* end) {
         const char delimiter = options_.dialect.delimiter, quote = options_.dialect.quote;
@@ -191,10 +195,10 @@ private:
                 } else {
                     do stop = scanner.next();
                     while (stop != end && *stop == quote);
-                    cells_.push_back(without_cr(at, stop, end));
+                    add(at, without_cr(at, stop, end));
                 }
             } else {
-                cells_.push_back(without_cr(at, stop, end));
+                add(at, without_cr(at, stop, end));
             }
             if (stop == end) return end;
             at = stop + 1;
@@ -202,10 +206,15 @@ private:
         }
     }
 
-    static std::string_view without_cr(const char* at, const char* stop, const char* end) {
+    static const char* without_cr(const char* at, const char* stop, const char* end) {
         const bool last = stop == end || *stop == '\n';
-        if (last && stop != at && stop[-1] == '\r') --stop;
-        return {at, static_cast<std::size_t>(stop - at)};
+        return last && stop != at && stop[-1] == '\r' ? stop - 1 : stop;
+    }
+
+    void add(const char* begin, const char* end) {
+        if (count_ == cells_.size()) cells_.resize(2 * count_ + 16);
+        cells_[count_].begin = begin;
+        cells_[count_++].end = end;
     }
 
     // The cell in quotes that opens at `at`; returns the delimiter or line end after it.
@@ -217,7 +226,7 @@ private:
         while (true) {
             if (stop == end) {
                 break_rule(Rule::unclosed, at, 1);
-                cells_.push_back({begin, static_cast<std::size_t>(end - begin)});
+                add(begin, end);
                 return end;
             }
             if (*stop == '\n') ++quoted_lines_;
@@ -228,8 +237,11 @@ private:
                     stop = scanner.next();
                     continue;
                 }
-                cells_.push_back(doubled ? unescaped(begin, stop, quote)
-                                         : std::string_view(begin, static_cast<std::size_t>(stop - begin)));
+                if (doubled) {
+                    add_unescaped(begin, stop, quote);
+                } else {
+                    add(begin, stop);
+                }
                 const char* after = stop + 1;
                 if (after != end && *after == '\r' && (after + 1 == end || after[1] == '\n')) ++after;
                 if (after == following || (following == end && after == end)) return following;
@@ -241,14 +253,14 @@ private:
         }
     }
 
-    std::string_view unescaped(const char* at, const char* end, char quote) {
+    void add_unescaped(const char* at, const char* end, char quote) {
         char* const text = sink_.arena().allocate(static_cast<std::size_t>(end - at));
         char* to = text;
         while (at != end) {
             *to++ = *at;
             at += *at == quote ? 2 : 1;
         }
-        return {text, static_cast<std::size_t>(to - text)};
+        add(text, to);
     }
 
     void break_rule(Rule rule, const char* place, std::ptrdiff_t shown) {
@@ -270,12 +282,14 @@ private:
             sink_.drop_row();
             const std::size_t shown = static_cast<std::size_t>(std::min<std::ptrdiff_t>(shown_, end - place_));
             std::string token(place_, shown);
-            if (fault_ == static_cast<int>(Rule::ragged)) token = std::to_string(width);
+            if (fault_ == static_cast<int>(Rule::ragged))
+                token = std::to_string(width) + " " + std::to_string(columns_.size());
             rows_.bad.push_back({line, place_ - row_ + 1, fault_, std::move(token)});
             return;
         }
         for (std::size_t i = 0; i < width; ++i) {
-            if (columns_[i] >= 0) sink_.text(columns_[i], cells_[i]);
+            if (columns_[i] < 0) continue;
+            sink_.text(columns_[i], {cells_[i].begin, static_cast<std::size_t>(cells_[i].end - cells_[i].begin)});
         }
         std::int64_t column = 1;
         if (sink_.failed()) {
@@ -289,7 +303,8 @@ private:
     const std::vector<int>& columns_;
     Options options_;
     ParsedRows& rows_;
-    std::vector<std::string_view> cells_;
+    std::vector<Cell> cells_;
+    std::size_t count_ = 0;    // of the current row
     bool suspicious_ = false;  // whether some row has a NUL or invalid UTF-8
     // The current row.
     const char* row_ = nullptr;

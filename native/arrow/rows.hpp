@@ -132,17 +132,17 @@ public:
     }
 
     void structure(const Array& array, std::int64_t at) {
-        const std::string path = below();
+        const std::string_view path = below();
         entries_of_struct(sink_, path, features::murmur3(path, 0), array, at);
     }
 
     void map(const Array& pairs, Slice slice) {
-        const std::string path = below();
+        const std::string_view path = below();
         entries_of_map(sink_, path, features::murmur3(path, 0), pairs, slice);
     }
 
 private:
-    std::string below() const { return std::string(path_).append(1, '.').append(key_); }
+    std::string_view below() const { return sink_.arena().copy(std::string(path_).append(1, '.').append(key_)); }
 
     Sink& sink_;
     std::string_view path_;
@@ -163,7 +163,7 @@ void entries_of_map(Sink& sink, std::string_view path, std::uint32_t seed, const
     for (std::int64_t i = 0; i < slice.size; ++i) {
         const std::int64_t at = pairs.offset + slice.begin + i;
         spell_each(sink, path, pairs.children[0], {at, 1}, [&](std::string_view key) {
-            Entry<Sink> entry(sink, path, seed, key);
+            Entry<Sink> entry(sink, path, seed, sink.arena().copy(key));
             visit(pairs.children[1], at, entry);
         });
     }
@@ -253,19 +253,19 @@ public:
     void parse(std::int64_t start, std::int64_t stop, ParsedRows& rows, std::int64_t stop_after) {
         for (Column& column : columns_) prepare(column, offset_ + start, offset_ + stop);
         if constexpr (Sink::ENCODES) {
-            if (start < stop) sink_.reserve((stop - start) * features_);
+            sink_.reserve(static_cast<std::size_t>((stop - start) * features_));
         }
         const Column* current = nullptr;
         try {
-            for (std::int64_t block = start; block < stop; block += BLOCK) {
-                const std::int64_t end = std::min(stop, block + BLOCK);
+            for (std::int64_t block = start, next; block < stop; block = next) {
+                const std::int64_t end = next = std::min(stop, block + BLOCK);
                 if constexpr (Sink::ENCODES) {
                     for (Column& column : columns_) {
                         current = &column;
                         look_ahead(column, offset_ + block, static_cast<int>(end - block));
                     }
                 }
-                for (std::int64_t row = block; row < end; ++row) {
+                for (std::int64_t row = block; row < next; ++row) {
                     sink_.begin_row();
                     const std::int64_t at = offset_ + row;
                     if (!validity_ || validity_[at >> 3] >> (at & 7) & 1) {
@@ -275,7 +275,10 @@ public:
                         }
                     }
                     ++rows.lines_read;
-                    sink_.end_row(row - start, 0, 0);
+                    if (!sink_.end_row(row - start, 0, 0)) {
+                        forget(static_cast<std::size_t>(row - block), static_cast<std::size_t>(end - block));
+                        next = row + 1;
+                    }
                     if (static_cast<std::int64_t>(rows.bad.size()) >= stop_after) return;
                 }
             }
@@ -367,6 +370,17 @@ private:
         if (known.state == State::again && !first) return {known.hash, AGAIN};
         sink_.expect_category(known.hash);
         return {known.hash, static_cast<std::int32_t>(entry)};
+    }
+
+    // A row is dropped, with the names that it has first: what was looked ahead from it on is forgotten.
+    void forget(std::size_t first, std::size_t end) {
+        for (Column& column : columns_) {
+            if (column.known.empty()) continue;
+            for (std::size_t i = first; i < end; ++i) {
+                const std::int32_t entry = column.categories[i].entry;
+                if (entry >= 0) column.known[static_cast<std::size_t>(entry)].state = State::unknown;
+            }
+        }
     }
 
     Known looked_up(const Column& column, std::int64_t entry) const {

@@ -21,36 +21,46 @@ public:
     // `filter` is the calling thread's own; without one, no names are collected.
     HashedRows(int bits, NameFilter* filter, ParsedRows& rows)
         : mask_((std::uint32_t{1} << bits) - 1), filter_(filter), rows_(rows) {
-        grow(1 << 12);
+        grow(1 << 8);
+    }
+
+    // Makes room for so many features, which spares copies.
+    void reserve(std::size_t features) {
+        if (static_cast<std::int64_t>(features) > capacity_) grow(static_cast<std::int64_t>(features));
     }
 
     std::int64_t nonzeros() const { return filled_; }  // of all rows, the current one included
 
-    // Makes room for so many more.
-    void reserve(std::int64_t nonzeros) {
-        if (filled_ + nonzeros > capacity_) grow(filled_ + nonzeros);
+    void begin_row() {
+        begin_ = filled_;
+        names_ = 0;
     }
-
-    void begin_row() { begin_ = filled_; }
 
     // Forgets the features of the current row.
     void drop_row() { filled_ = begin_; }
 
-    // A feature of the current row, by the hash of its name, which is all 32 bits of it.
+    // A feature of the current row, by the hash of its name, which is all 32 bits of it. The views must be valid until the
+    // row ends: only then is the name looked up, because by then the memory for that has arrived.
     void add(std::uint32_t hash, std::string_view space, std::string_view name, float value) {
-        collect(hash, space, name);
+        if (filter_) {
+            filter_->prefetch(hash);
+            if (names_ == pending_.size()) pending_.resize(2 * names_ + 64);
+            Pending& feature = pending_[names_++];  // its numbers one by one: copying it whole would wait for the stores
+            feature.hash = hash;
+            feature.space = space.data();
+            feature.space_size = space.size();
+            feature.name = name.data();
+            feature.name_size = name.size();
+        }
         add_known(hash, value);
     }
 
-    void collect(std::uint32_t hash, std::string_view space, std::string_view name) {
-        if (filter_ && filter_->is_new(hash)) rows_.names.add(hash, space, name);
-    }
-
-    void prefetch_name(std::uint32_t hash) const {
+    // Some time before a feature is added: the memory for its name arrives earlier.
+    void expect(std::uint32_t hash) const {
         if (filter_) filter_->prefetch(hash);
     }
 
-    // A feature whose name was collected before.
+    // A feature whose name this thread has added before.
     void add_known(std::uint32_t hash, float value) {
         if (filled_ == capacity_) grow(capacity_ * 2);
         rows_.indices[filled_] = static_cast<std::int32_t>(hash & mask_);
@@ -78,6 +88,11 @@ public:
                     return false;
                 }
             }
+        }
+        for (std::size_t i = 0; i < names_; ++i) {
+            const Pending& feature = pending_[i];
+            if (!filter_->is_new(feature.hash)) continue;
+            rows_.names.add(feature.hash, {feature.space, feature.space_size}, {feature.name, feature.name_size});
         }
         rows_.indptr.push_back(filled_);
         if (filled_ > begin_) {
@@ -139,10 +154,20 @@ private:
         return kept;
     }
 
+    struct Pending {
+        std::uint32_t hash;
+        const char* space;
+        std::size_t space_size;
+        const char* name;
+        std::size_t name_size;
+    };
+
     std::uint32_t mask_;
     NameFilter* filter_;
     ParsedRows& rows_;
     std::int64_t begin_ = 0, filled_ = 0, capacity_ = 0;
+    std::vector<Pending> pending_;  // the names of the current row, `names_` of them
+    std::size_t names_ = 0;
     std::vector<std::uint64_t> keys_;
     std::vector<float> unsorted_;
 };

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "platform.hpp"
 
 namespace rarestream::features {
 
@@ -52,41 +53,39 @@ struct NewNames {
     }
 };
 
-// What one thread knows: the last hash it has seen in each slot.
+// What one thread knows: of each group of hashes that end alike, the one it has seen last.
 class NameFilter {
 public:
-    explicit NameFilter(int bits) : mask_((std::uint32_t{1} << std::min(bits, MOST_BITS)) - 1) {
-        // Zeros from calloc need no memory until they are used.
-        last_.reset(static_cast<std::uint32_t*>(std::calloc(std::size_t{mask_} + 1, sizeof(std::uint32_t))));
+    NameFilter() {
+        // Zeros from calloc need no memory until they are used. Large pages: every name is looked up here.
+        last_.reset(static_cast<std::uint16_t*>(std::calloc(SIZE, sizeof(std::uint16_t))));
         if (!last_) throw std::bad_alloc();
+        constexpr std::uintptr_t page = 4096;
+        const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(last_.get()),
+                             first = (begin + page - 1) / page * page;
+        prefer_huge_pages(reinterpret_cast<void*>(first), (begin + SIZE * sizeof(std::uint16_t)) / page * page - first);
     }
 
-    // Whether the name with this hash must be collected. Two names that take turns in a slot may be new again and again.
+    void prefetch(std::uint32_t hash) const { __builtin_prefetch(&last_[hash & (SIZE - 1)], 1); }
+
+    // Whether the name with this hash must be collected. Two names that take turns in a place are new again and again.
     bool is_new(std::uint32_t hash) {
-        const std::uint32_t mark = hash ? hash : 1;
-        std::uint32_t& recent = recent_[hash >> (32 - RECENT_BITS)];
-        if (recent == mark) return false;
-        recent = mark;
-        std::uint32_t& last = last_[hash & mask_];
+        const std::uint16_t mark = static_cast<std::uint16_t>((hash >> BITS) + 1);  // with the place, all of the hash
+        std::uint16_t& last = last_[hash & (SIZE - 1)];
         if (last == mark) return false;
         last = mark;
         return true;
     }
 
-    // To be called some time before `is_new`: the entry is then in a cache.
-    void prefetch(std::uint32_t hash) const { __builtin_prefetch(&last_[hash & mask_], 1); }
-
 private:
-    static constexpr int RECENT_BITS = 12;  // 16 KB: frequent names are found in the fastest cache
-    static constexpr int MOST_BITS = 22;    // 16 MB; in a larger space, slots share an entry, and more names are new again
+    static constexpr int BITS = 22;
+    static constexpr std::size_t SIZE = std::size_t{1} << BITS;
 
     struct Free {
-        void operator()(std::uint32_t* memory) const noexcept { std::free(memory); }
+        void operator()(std::uint16_t* memory) const noexcept { std::free(memory); }
     };
 
-    std::uint32_t mask_;
-    std::unique_ptr<std::uint32_t[], Free> last_;
-    std::array<std::uint32_t, std::size_t{1} << RECENT_BITS> recent_{};
+    std::unique_ptr<std::uint16_t[], Free> last_;
 };
 
 }  // namespace rarestream::features

@@ -171,13 +171,14 @@ private:
 // What a thread keeps from chunk to chunk.
 struct Worker {
     explicit Worker(const TablePlan& plan) {
-        if (plan.names) filter = std::make_unique<NameFilter>(plan.bits);
+        if (plan.names) filter = std::make_unique<NameFilter>();
         buckets.resize(plan.columns.size());
     }
 
     static constexpr int BUCKETS = 256;  // those of 2^-64 to 2^64, of either sign; others are hashed each time
 
-    // The hashes of a column's bucket names, as they are needed; bit 32 says that one is known, and its name collected.
+    // The hashes of a column's bucket names, as they are needed; NAMED: it is known, and its name was collected.
+    static constexpr std::uint64_t NAMED = std::uint64_t{1} << 32;
     using Buckets = std::array<std::uint64_t, 2 * BUCKETS>;
 
     std::unique_ptr<NameFilter> filter;
@@ -213,6 +214,9 @@ public:
 
     Arena& arena() { return worker_.arena; }
 
+    // To be called before the first row, with about as many features as there will be.
+    void reserve(std::size_t features) { hashed_.reserve(features); }
+
     // The number of a column; -1: it is not in the plan. Those of an open plan are given to `text` etc. as an `Other`.
     int column(std::string_view name) const {
         const auto found = plan_.by_name.find(name);
@@ -233,6 +237,8 @@ public:
         worker_.arena.clear();
         for (const int c : crossed_) parts_[static_cast<std::size_t>(c)].clear();
         crossed_.clear();
+        for (std::uint64_t* const entry : named_) *entry = 0;  // their row was dropped, and their names with it
+        named_.clear();
         fault_ = TableRule::none;
         label_ = std::numeric_limits<double>::quiet_NaN();
         importance_ = 1;
@@ -291,10 +297,7 @@ public:
             column.role == Role::feature && column.kinds & (NUMBER | AUTO) && !(column.kinds & (TEXT | DATE));
         if (numeric && value < limit && value > -limit && plan_.missing.empty()) {
             const bool both = column.kinds & (CATEGORY | AUTO);
-            if (both) {
-                const NumberText digits(value);
-                category(c, column, column.crossed ? worker_.arena.copy(digits.text()) : digits.text());
-            }
+            if (both) category(c, column, worker_.arena.copy(NumberText(value).text()));
             return numbers(c, column, static_cast<double>(value), column.crossed && !both);
         }
         number_text(c, worker_.arena.copy(NumberText(value).text()));
@@ -386,9 +389,9 @@ public:
     }
 
     // To be called some time before `first_category`: its memory is then in a cache.
-    void expect_category(std::uint32_t hash) const { hashed_.prefetch_name(hash); }
+    void expect_category(std::uint32_t hash) const { hashed_.expect(hash); }
 
-    // A category by its hash.
+    // A category by its hash, in the first row that has it and is not dropped.
     void first_category(int c, std::uint32_t hash, std::string_view text) {
         hashed_.add(hash, at(c).name, text, 1);
         if (at(c).crossed) part(c, text, 1);
@@ -396,9 +399,6 @@ public:
 
     // The same again in another row. A column that is crossed needs the text each time.
     void known_category(std::uint32_t hash) { hashed_.add_known(hash, 1); }
-
-    // Makes room for so many more features.
-    void reserve(std::int64_t nonzeros) { hashed_.reserve(nonzeros); }
 
     // An entry of a map or nested object, whose namespace is the path to it and `seed` its hash.
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
@@ -412,7 +412,7 @@ public:
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, std::string_view text) {
         if (text.empty() || is_missing(text)) return;
         joined_.assign(key).append(1, '=').append(text);
-        hashed_.feature(seed, path, joined_, 1);
+        hashed_.feature(seed, path, worker_.arena.copy(joined_), 1);
     }
 
     // The first rule that a row breaks is the one that is reported.
@@ -438,6 +438,7 @@ public:
             rows_.bad.push_back({line, fault_column, static_cast<int>(fault_), token_, field_});
             return false;
         }
+        named_.clear();
         rows_.labels.push_back(label_);
         rows_.lines.push_back(line);
         rows_.columns.push_back(column);
@@ -540,12 +541,14 @@ private:
             auto& known = worker_.buckets[static_cast<std::size_t>(c)];
             if (!known) known = std::make_unique<Worker::Buckets>();
             std::uint64_t& entry = (*known)[static_cast<std::size_t>(i)];
-            if (!entry) {
+            if (entry & Worker::NAMED) {
+                hashed_.add_known(static_cast<std::uint32_t>(entry), value);
+            } else {
                 const std::string_view name = BucketNames::all().name(k, negative);
-                entry = std::uint64_t{1} << 32 | murmur3(name, column.seed);
-                hashed_.collect(static_cast<std::uint32_t>(entry), column.name, name);
+                entry = Worker::NAMED | murmur3(name, column.seed);
+                named_.push_back(&entry);
+                hashed_.add(static_cast<std::uint32_t>(entry), column.name, name, value);
             }
-            hashed_.add_known(static_cast<std::uint32_t>(entry), value);
         }
         if (crossed) part(c, BucketNames::all().name(k, negative), value);
     }
@@ -620,7 +623,7 @@ private:
 
     void product(const Cross& cross, std::size_t depth, float value) {
         if (depth == cross.columns.size()) {
-            hashed_.feature(cross.seed, cross.name, joined_, value);
+            hashed_.feature(cross.seed, cross.name, worker_.arena.copy(joined_), value);
             return;
         }
         const std::size_t before = depth == 0 ? 0 : joined_.size();
@@ -666,6 +669,7 @@ private:
     HashedRows hashed_;
     Column other_;
     std::vector<std::vector<Part>> parts_;  // of the columns that crosses need
+    std::vector<std::uint64_t*> named_;     // entries of Worker::Buckets that are NAMED since this row
     std::vector<int> crossed_;              // the columns of this row that have some
     std::vector<std::size_t> starts_;
     std::string joined_;
@@ -697,6 +701,7 @@ public:
 
     Arena& arena() { return arena_; }
     bool open() const { return true; }
+    void reserve(std::size_t) {}
 
     int column(std::string_view name) {
         const auto found = by_name_.find(std::string(name));

@@ -168,7 +168,8 @@ class NameTable:
         ends: NDArray[np.int64],
         text: NDArray[np.uint8],
     ) -> None: ...
-    def restore_counts(self, collisions: int, lost: int, full: bool, slots: NDArray[np.int32]) -> None: ...
+    def restore(self, collisions: int, full: bool, lost: NDArray[np.int32]) -> None: ...
+    def lost_slots(self) -> NDArray[np.int32]: ...
     def __len__(self) -> int: ...
     @property
     def bits(self) -> int: ...
@@ -251,3 +252,36 @@ class LaneKernel:
         scores: NDArray[np.float64],
         /,
     ) -> int: ...
+
+# tables
+class TableParser:
+    def __init__(
+        self,
+        *,
+        bits: int,
+        names: bool,
+        columns: list[tuple[str, int, int]],
+        crosses: list[tuple[str, list[int]]],
+        missing: list[str],
+        raw: bool,
+        counts: bool,
+        open: bool,
+        characters: bool,
+        shortest: int,
+        longest: int,
+    ) -> None: ...
+    def parse_csv(
+        self,
+        text: NDArray[np.uint8],
+        *,
+        columns: list[int],
+        delimiter: str,
+        quote: str,
+        skip_header: bool,
+        stop_after: int,
+    ) -> tuple[Any, ...]: ...
+
+def survey_csv(
+    text: NDArray[np.uint8], *, names: list[str], missing: list[str], delimiter: str, quote: str, skip_header: bool
+) -> tuple[int, list[tuple[str, int, int, int, int, int, int]]]: ...
+def csv_row_end(text: NDArray[np.uint8], filled: int, *, delimiter: str, quote: str) -> tuple[int, int]: ...

@@ -324,7 +324,7 @@ def concatenate(blocks: Iterable[Block]) -> Block:
         max(part.width for part in parts),
         _filled([part.labels for part in parts], rows, 0),
         _filled([part.importances for part in parts], rows, 1.0),
-        _filled([part.tags for part in parts], rows, NO_TAG),
+        _filled([part.tags for part in parts], rows, None),
         True,
         space,
     )
@@ -352,10 +352,17 @@ def seal(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _filled(parts: list[NDArray[Any] | None], rows: list[int], default: float) -> NDArray[Any] | None:
+def no_tag(dtype: np.dtype[Any]) -> Any:
+    """Return the tag of a row without one, where other rows have tags of this dtype."""
+    return "" if dtype.kind == "U" else NO_TAG
+
+
+def _filled(parts: list[NDArray[Any] | None], rows: list[int], default: float | None) -> NDArray[Any] | None:
+    """All parts as one array; those that are None are filled with the default, for tags with `no_tag`."""
     dtype = next((part.dtype for part in parts if part is not None), None)
     if dtype is None:
         return None
+    default = no_tag(dtype) if default is None else default
     return np.concatenate(
         [np.full(n, default, dtype) if part is None else part for part, n in zip(parts, rows, strict=True)]
     )

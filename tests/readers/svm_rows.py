@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rarestream import Block
 from rarestream.blocks import concatenate
 from rarestream.errors import DataError
-from rarestream.readers.formats import Options, find_format
+from rarestream.readers.formats import find_format
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
 
@@ -36,10 +36,17 @@ def text_of_rows(rows: list[tuple[int, dict[int, float]]], style: int = 0) -> by
     return ("\n".join(lines) + "\n").encode()
 
 
-def stream_of(data: bytes, *, rows: int = 8192, max_bad_rows: int = 0, **options: Any) -> Stream:
-    """A Stream over bytes, with the options that only tests turn: chunk and longest_line."""
-    sources = expand(io.BytesIO(data))
-    return Stream(sources, find_format(None, sources), Options(**options), rows=rows, max_bad_rows=max_bad_rows)
+def stream_of(data: bytes, **options: Any) -> Stream:
+    """A Stream over bytes."""
+    return stream_over(io.BytesIO(data), **options)
+
+
+def stream_over(source: Any, *, rows: int = 8192, **options: Any) -> Stream:
+    """What `read` returns, with the sizes that only tests change: chunk and longest_line."""
+    sources = expand(source)
+    sizes = {word: options.pop(word) for word in ("chunk", "longest_line") if word in options}
+    format = find_format(None, sources)
+    return Stream(sources, format, format.make_options(**options), rows=rows, **sizes)
 
 
 def until_error(stream: Stream) -> tuple[list[Block], str]:

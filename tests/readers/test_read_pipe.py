@@ -14,13 +14,10 @@ from typing import Any
 
 import pytest
 import zstandard
-from svm_rows import same, stream_of
+from svm_rows import same, stream_of, stream_over
 
 from rarestream.errors import DataError
 from rarestream.readers import read
-from rarestream.readers.formats import Options, find_format
-from rarestream.readers.sources import expand
-from rarestream.readers.stream import Stream
 
 TEXT = b"".join(b"%d %d:1\n" % (i % 2, i + 1) for i in range(1000))
 
@@ -263,9 +260,7 @@ def test_a_stop_of_a_file_gives_out_nothing_more(tmp_path: Path) -> None:
     path = tmp_path / "a.svm"
     path.write_bytes(TEXT)
     for shuffle in (None, 1):
-        stream = Stream(
-            expand(path), find_format(None, expand(path)), Options(chunk=100, threads=2), rows=10, shuffle=shuffle
-        )
+        stream = stream_over(path, chunk=100, threads=2, rows=10, shuffle=shuffle)
         blocks = iter(stream)
         if shuffle is None:
             next(blocks)

@@ -16,13 +16,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from svm_rows import same, stream_of, until_error
+from svm_rows import same, stream_of, stream_over, until_error
 
 from rarestream.errors import DataError
 from rarestream.readers import read
-from rarestream.readers.formats import Options, find_format
-from rarestream.readers.sources import expand
-from rarestream.readers.stream import Stream
 from tests import children
 
 TEXT = b"".join(b"%d %d:1\n" % (i % 2, i + 1) for i in range(1000))
@@ -104,8 +101,7 @@ def test_many_files_are_named_without_being_opened_one_by_one_for_their_checksum
 def test_a_last_line_without_line_end_is_left_out_unless_the_data_are_finished(path: Path, tmp_path: Path) -> None:
     path.write_bytes(b"# first\n" + TEXT + b"\n1 7777:1")
     for chunk in (1 << 20, 100):
-        sources = expand(path)
-        stream = Stream(sources, find_format(None, sources), Options(chunk=chunk, finished=False), rows=100)
+        stream = stream_over(path, chunk=chunk, finished=False, rows=100)
         assert first_features(stream) == list(range(1000))
         assert stream.unfinished == f"{path}:1003"
         assert stream.settings["finished"] is False
@@ -138,11 +134,9 @@ def test_where_tells_file_and_line_of_every_row(tmp_path: Path, seed: int | None
             lines.append(f"{j % 2} {j}:1")
             expected[j - 1] = f"{tmp_path / name}:{len(lines)}"
         (tmp_path / name).write_text("\n".join(lines) + "\n")
-    sources = expand([tmp_path / "a.svm", tmp_path / "b.svm"])
-    options = Options(chunk=3000, threads=threads)
-    stream = Stream(
-        sources, find_format(None, sources), options, rows=70, shuffle=seed, max_bad_rows=1000, memory=memory
-    ).skip(77)
+    paths = [tmp_path / "a.svm", tmp_path / "b.svm"]
+    options = {"threads": threads, "shuffle": seed, "max_bad_rows": 1000, "memory": memory}
+    stream = stream_over(paths, chunk=3000, rows=70, **options).skip(77)
     assert stream.where(0) is None
     seen = 0
     for number, block in enumerate(stream):
@@ -255,8 +249,7 @@ def test_leaving_early_does_not_wait_for_a_pipe() -> None:
     before = open_files()
     with os.fdopen(ear, "rb") as pipe:
         os.write(mouth, TEXT)
-        sources = expand(pipe)
-        blocks = iter(Stream(sources, find_format(None, sources), Options(chunk=64, threads=2), rows=1))
+        blocks = iter(stream_over(pipe, chunk=64, threads=2, rows=1))
         for _ in range(20):
             next(blocks)
         assert reader_threads() != []

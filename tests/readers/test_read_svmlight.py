@@ -96,7 +96,7 @@ def test_a_line_means_what_stands_before_its_comment(line: str, required: bool) 
             parsed(f"{text}\n1 2:3\n".encode(), isa=isa, stop_after=9, label_required=required) for text in (line, cut)
         )
         assert [one[:3] for one in whole.bad] == [one[:3] for one in short.bad]
-        for left, right in zip(whole[:-1], short[:-1], strict=True):
+        for left, right in zip(whole._replace(bad=[]), short._replace(bad=[]), strict=True):
             same_field = np.array_equal(left, right, equal_nan=True) if isinstance(left, np.ndarray) else left == right
             assert same_field
 

@@ -17,7 +17,7 @@ from typing import Any
 import zstandard
 
 from rarestream import Block, DataError, read
-from rarestream.readers.formats import Options, find_format
+from rarestream.readers.formats import find_format
 from rarestream.readers.sources import expand
 from rarestream.readers.stream import Stream
 from tests.readers import svmlight_textbook as textbook
@@ -206,10 +206,10 @@ def compressed(rng: random.Random, suffix: str, text: bytes) -> bytes:
 
 def in_chunks(paths: list[Path], chunk: int, options: dict[str, Any]) -> Stream:
     """`read` with chunks of any size."""
-    reading = {word: options[word] for word in ("zero_based", "positive", "threads")}
-    how = Options(chunk=chunk, **reading)
+    reading = {word: options[word] for word in ("zero_based", "positive", "threads", "max_bad_rows")}
     sources = expand(paths)
-    return Stream(sources, find_format(None, sources), how, rows=options["rows"], max_bad_rows=options["max_bad_rows"])
+    format = find_format(None, sources)
+    return Stream(sources, format, format.make_options(**reading), rows=options["rows"], chunk=chunk)
 
 
 def dribble(path: Path, text: bytes, seed: int) -> None:

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,15 +19,11 @@ from typing import Any
 from rarestream.errors import DataError, advice
 from rarestream.readers import Stream
 from rarestream.readers.fingerprints import HEAD, Fingerprint, is_same_file
+from rarestream.readers.formats import DEFAULT, Format, find_format, format_of_suffix, load_format, module_names
+from rarestream.readers.options import FormatOptions, OptionError, options_of
 from rarestream.readers.sources import Source
 
-SETTINGS: dict[str, Any] = {
-    "format": str | None,
-    "zero_based": bool | None,
-    "positive": float | int | None,
-    "shuffle": int | None,
-}
-LATER_SETTINGS = {"classes": None, "max_bad_rows": 0, "finished": True}  # older files do not have them
+EVERY_FILE_HAS = ("format", "positive", "shuffle")  # settings that older files have, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +61,7 @@ def remembered(source: Mapping[str, Any]) -> tuple[list[Fingerprint], Place] | N
             Fingerprint(name=entry["name"], size=entry["size"], crc32=entry["crc32"], text=entry.get("text"))
             for entry in source["files"]
         ]
-        settings = {word: source["settings"][word] for word in SETTINGS}
-        settings |= {word: source["settings"].get(word, usual) for word, usual in LATER_SETTINGS.items()}
+        settings = _checked_settings(source["settings"], files[0]["name"])
         place = Place(
             number=source["pass"],
             rows=source["rows"],
@@ -76,7 +70,7 @@ def remembered(source: Mapping[str, Any]) -> tuple[list[Fingerprint], Place] | N
             known=True,
             settings=settings,
         )
-    except (KeyError, TypeError, IndexError, AttributeError):
+    except (KeyError, TypeError, IndexError, AttributeError, OptionError):
         return None
     counts = (place.number, place.rows, place.passes)
     sound = (
@@ -85,37 +79,69 @@ def remembered(source: Mapping[str, Any]) -> tuple[list[Fingerprint], Place] | N
         and all(isinstance(entry.get(word), int | None) for entry in files for word in ("size", "crc32", "text"))
         and all(0 <= (entry.get("text") or 0) <= HEAD for entry in files)
         and all(isinstance(count, int) and count >= 0 for count in counts)
-        and all(isinstance(settings[word], kinds) for word, kinds in SETTINGS.items())
-        and _are_classes(settings["classes"])
-        and isinstance(settings["max_bad_rows"], int)
-        and settings["max_bad_rows"] >= 0
-        and isinstance(settings["finished"], bool)
     )
     return (files, place) if sound else None
 
 
-def reading_settings(source: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_settings(settings: Mapping[str, Any], first: str) -> dict[str, Any]:
+    """Return the settings, checked and complete, of data whose first file has this name."""
+    name = settings["format"]
+    if not all(word in settings for word in EVERY_FILE_HAS) or not isinstance(name, str | None):
+        raise TypeError
+    format = _format_of(name, first)
+    # Of a format that this version does not know, only the options that all formats have can be checked.
+    options = (FormatOptions if format is None else format.options).from_settings(settings)
+    return {"format": name, **options.settings()}
+
+
+def _format_of(name: str | None, first: str) -> Format | None:
+    """Return the format of data that were read with this `format`; None if there is no such format."""
+    if name is None:
+        return format_of_suffix(first) or load_format(DEFAULT)
+    return load_format(name) if name in module_names() else None
+
+
+def reading_settings(
+    source: Mapping[str, Any], data: Sequence[Source] | None = None, format: str | None = None
+) -> dict[str, Any]:
     """Return the arguments of `read` that other data for this model should be read with, too.
 
-    These are the column base and the labels; {} if no files are stored in the model's `source`.
+    These are the labels and what else gives a feature the same number, such as the column base; {} if no files are
+    stored in the model's `source`. Options that the format of the data does not have are left out. Data whose name does
+    not tell their format, such as standard input, are read in that of the model.
+
+    Parameters
+    ----------
+    source : mapping
+        `model.source`.
+    data : sequence of Source, optional
+        The files. By default they have the format of the model's data.
+    format : str, optional
+        Format of the files. By default it follows from the suffix of the first.
     """
     kept = remembered(source)
     if kept is None:
         return {}
-    settings = kept[1].settings
-    classes = settings["classes"]
-    if classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
-        classes = [None, classes[1]]  # whether -1 or 0 is the negative label depends on the file
-    found = {"zero_based": settings["zero_based"], "positive": settings["positive"], "classes": classes}
-    return {word: value for word, value in found.items() if value is not None}
-
-
-def _are_classes(value: Any) -> bool:
-    if value is None:
-        return True
-    if not isinstance(value, list) or len(value) != 2 or value[0] == value[1] or value[1] is None:
-        return False
-    return all(label is None or (isinstance(label, float | int) and math.isfinite(label)) for label in value)
+    files, place = kept
+    settings = place.settings
+    learned = _format_of(settings["format"], files[0]["name"]) or load_format(DEFAULT)
+    own = format_of_suffix(data[0].name) if format is None and data is not None else None
+    wanted = find_format(format, ()) if format is not None else own or learned
+    found = {
+        name: settings[name]
+        for name, option in options_of(wanted.options).items()
+        if option.remembered == "any data" and settings.get(name) is not None
+    }
+    classes = found.get("classes")
+    if not wanted.options.text_labels and any(
+        isinstance(label, str) for label in (found.get("positive"), *(classes or []))
+    ):
+        found = {name: value for name, value in found.items() if name not in ("positive", "classes")}
+    elif classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
+        found["classes"] = [None, classes[1]]  # whether -1 or 0 is the negative label depends on the file
+    if format is None and own is None and learned.name != DEFAULT:
+        found["format"] = learned.name
+    return found
 
 
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:

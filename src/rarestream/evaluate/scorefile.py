@@ -15,12 +15,13 @@ from rarestream.blocks import Labels
 from rarestream.errors import DataError, plain
 from rarestream.evaluate.heldout import Evaluation, Evaluator
 from rarestream.readers.chunks import Chunks
-from rarestream.readers.labels import LabelRule, OneLabelError, check_positive
+from rarestream.readers.labels import LabelRule, OneLabelError
+from rarestream.readers.options import check_positive
+from rarestream.readers.parser import quoted
 from rarestream.readers.sources import expand
-from rarestream.readers.text import quoted
 
 
-def evaluate_scores(path: str, positive: float | None = None) -> Evaluation:
+def evaluate_scores(path: str, positive: float | str | None = None) -> Evaluation:
     """Evaluate a file with one label and one score per line.
 
     Blank lines, lines that start with # and a heading on the first line are ignored. A compressed file is decompressed
@@ -45,7 +46,11 @@ def evaluate_scores(path: str, positive: float | None = None) -> Evaluation:
         If a line is invalid, named by file and line, or a class is missing.
     """
     evaluator = Evaluator(plain(path))
-    rule = LabelRule(check_positive(positive), optional=False)
+    try:
+        label = None if positive is None else check_positive(positive, text=False)
+    except ValueError as error:
+        raise DataError(f"evaluate_scores: positive must be {error}, got {positive!r}.") from None
+    rule = LabelRule(label, optional=False)
     for labels, scores, lines in _batches(path):
         evaluator.add(_signs(rule, plain(path), labels, lines), scores)
     return evaluator.result()

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Any
+from typing import Any, NamedTuple
 
 NUMBERS = ("soft", "raw")  # how numbers become features
 NGRAMS = re.compile(r"(words|chars):([1-9][0-9]?)(-([1-9][0-9]?))?", re.ASCII)
+LONGEST_NGRAM = 16
 
 
 class Kind(IntFlag):
@@ -71,17 +72,17 @@ class TablePlan:
     def __post_init__(self) -> None:
         names = [_text(column.name, "a column") for column in self.columns]
         for column in self.columns:
-            if type(column.kinds) is not int or not 0 <= column.kinds <= ALL_KINDS:
-                raise ValueError(
-                    f"plan: the kinds of column {column.name!r} are {column.kinds!r}, not 0 to {ALL_KINDS}"
-                )
+            kinds = column.kinds
+            if type(kinds) is bool or not isinstance(kinds, int) or not 0 <= kinds <= ALL_KINDS:
+                raise ValueError(f"plan: column {column.name!r} has the kinds {kinds!r}, not 0 to {ALL_KINDS}")
         if len(set(names)) < len(names):
             raise ValueError("plan: two columns have the same name")
         if self.numbers not in NUMBERS:
             raise ValueError(f"plan: numbers must be one of {', '.join(NUMBERS)}, got {self.numbers!r}")
-        sizes = NGRAMS.fullmatch(_text(self.ngrams, "ngrams"))
-        if sizes is None or (sizes[4] and int(sizes[4]) < int(sizes[2])):
-            raise ValueError(f"plan: ngrams must be such as 'words:1-2' or 'chars:3-5', got {self.ngrams!r}")
+        try:
+            ngram_sizes(self.ngrams)
+        except ValueError as error:
+            raise ValueError(f"plan: ngrams must be {error}, got {self.ngrams!r}") from None
         for cross in self.crosses:
             if len(_text(cross, "a cross").split("*")) < 2:
                 raise ValueError(f"plan: a cross must be such as 'site*device', got {cross!r}")
@@ -131,6 +132,24 @@ class TablePlan:
                 "missing": tuple(lists["missing"]),
             }
         )
+
+
+class NgramSizes(NamedTuple):
+    """What a text is split into."""
+
+    characters: bool  # else words
+    shortest: int
+    longest: int
+
+
+def ngram_sizes(text: Any) -> NgramSizes:
+    """Return what "words:1-2" or "chars:3-5" means; ValueError, whose text continues "must be", for anything else."""
+    sizes = NGRAMS.fullmatch(text) if isinstance(text, str) else None
+    if sizes is not None:
+        shortest, longest = int(sizes[2]), int(sizes[4] or sizes[2])
+        if shortest <= longest <= LONGEST_NGRAM:
+            return NgramSizes(sizes[1] == "chars", shortest, longest)
+    raise ValueError(f"such as words:1, words:1-2 or chars:3-5, with sizes from 1 to {LONGEST_NGRAM}")
 
 
 def plan_from_settings(settings: Any) -> TablePlan:

@@ -1,9 +1,9 @@
-"""Reads text in chunks of whole lines, in constant memory whatever the size of the file."""
+"""Reads text in chunks of whole rows, in constant memory whatever the size of the file."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,17 +14,17 @@ from rarestream.readers.compression import ByteReader, Plain, open_text
 from rarestream.readers.sources import LAST_READS, NothingYetError, Raw, Source, StoppedError
 
 CHUNK = 1 << 20  # approximate bytes of text
-LONGEST_LINE = 64 << 20  # a longer line is an error, so that memory stays bounded on any input
+LONGEST_LINE = 64 << 20  # a longer row is an error, so that memory stays bounded on any input
 PIPE_DELAY = 0.1  # seconds that lines from a pipe wait for more before they are returned
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Chunk(NamedTuple):
-    """Some whole lines of a source."""
+    """Some whole rows of a source; in most formats a row is a line."""
 
     name: str  # of the source
-    text: NDArray[np.uint8]  # a view of the buffer that the lines were read into
+    text: NDArray[np.uint8]  # a view of the buffer that the rows were read into
     begins: bool  # whether its first line is line 1 of the source
     position: int  # stored bytes read so far, of all sources
 
@@ -36,18 +36,23 @@ class NextLine(NamedTuple):
     begins: bool  # whether it is line 1
 
 
-class TooLongLineError(Exception):
-    """A line longer than LONGEST_LINE."""
+class TooLongRowError(Exception):
+    """A row longer than LONGEST_LINE; `text` is what was read of it."""
 
-    def __init__(self, line: NextLine) -> None:
+    def __init__(self, line: NextLine, text: bytes) -> None:
         super().__init__(line.name)
-        self.line = line
+        self.line, self.text = line, text
+
+
+def last_line_end(buffer: bytearray, filled: int) -> int:
+    """Return where the last whole line in `buffer[:filled]` ends; 0 if there is none."""
+    return buffer.rfind(b"\n", 0, filled) + 1
 
 
 class Chunks:
     """The chunks of several sources, one source after the other; a chunk never spans two sources.
 
-    A chunk is filled before it is returned. Whole lines from a pipe are returned after at most PIPE_DELAY, because the
+    A chunk is filled before it is returned. Whole rows from a pipe are returned after at most PIPE_DELAY, because the
     program that writes to it may be waiting for an answer.
 
     Parameters
@@ -57,22 +62,31 @@ class Chunks:
     size : int
         Approximate bytes of text in a chunk.
     longest : int
-        Maximum bytes of a line.
+        Maximum bytes of a row.
     finished : bool
-        False: the last line of the last source is left out if it has no line end, as it may be incomplete.
+        False: the last row of the last source is left out if it has no line end, as it may be incomplete.
+    row_end : callable
+        `row_end(buffer, filled)` returns where the last whole row in `buffer[:filled]`, which starts a row, ends; 0 if
+        there is none. By default a row is a line.
     """
 
     def __init__(
-        self, sources: Sequence[Source], size: int = CHUNK, longest: int = LONGEST_LINE, finished: bool = True
+        self,
+        sources: Sequence[Source],
+        size: int = CHUNK,
+        longest: int = LONGEST_LINE,
+        finished: bool = True,
+        row_end: Callable[[bytearray, int], int] = last_line_end,
     ) -> None:
         self._waiting = list(reversed(sources))
         self._size = size
         self._longest = longest
         self._finished = finished
+        self._row_end = row_end
         self.unfinished_line: NextLine | None = None  # a last line that was left out
         self._raw: Raw | None = None
         self._text: ByteReader | None = None
-        self._carry = b""  # the start of a line whose end has not been read
+        self._carry = b""  # the start of a row whose end has not been read
         self._begins = True
         self._position = 0  # stored bytes of the sources read to their end
         self._ended = False  # whether the current source has ended
@@ -86,7 +100,7 @@ class Chunks:
 
     @property
     def may_grow(self) -> bool:
-        """Whether a chunk that is put back may be returned again with more lines."""
+        """Whether a chunk that is put back may be returned again with more rows."""
         return self._raw is not None and self._raw.piped
 
     def put_back(self, chunk: Chunk) -> None:
@@ -124,34 +138,30 @@ class Chunks:
                 self._position = position
                 self._raw.close()
                 self._raw = self._text = None
-            start = len(BYTE_ORDER_MARK) if begins and buffer.startswith(BYTE_ORDER_MARK) else 0
-            if stop > start:
-                text = np.frombuffer(buffer, np.uint8, stop - start, start)
-                return Chunk(name, text, begins, position)
+            if stop:
+                return Chunk(name, np.frombuffer(buffer, np.uint8, stop), begins, position)
 
     def _fill(self, buffer: bytearray, text: ByteReader, raw: Raw) -> tuple[int, int]:
-        """Read until the buffer has a chunk. Returns where its last whole line ends, and where its bytes end."""
+        """Read until the buffer has a chunk. Returns where its last whole row ends, and where its bytes end."""
         filled = len(self._carry)
         buffer[:filled] = self._carry
-        searched, wanted = 0, filled + self._size
+        wanted = filled + self._size
         self._ended = False
         raw.patience = until = None
         while True:
             if len(buffer) < wanted:
                 buffer.extend(bytes(wanted - len(buffer)))
             elif len(buffer) > 4 * max(wanted, self._size):
-                del buffer[wanted:]  # an unusually long line is over: give its memory back
+                del buffer[wanted:]  # an unusually long row is over: give its memory back
             try:
                 with memoryview(buffer) as view:
-                    while filled < wanted:
+                    while filled < wanted and not self._ended:
                         with view[filled:wanted] as free:
                             count = text.readinto(free)
                         if count == 0:
                             if self._ending and raw.piped:
                                 raise StoppedError
                             self._ended = True
-                            stop = self._end_of_last_line(buffer, filled, text, raw)
-                            return stop, stop
                         filled += count
                         if raw.piped:
                             until = until or time.monotonic() + PIPE_DELAY
@@ -159,29 +169,40 @@ class Chunks:
             except NothingYetError:
                 raw.patience = until = None
             except (StoppedError, DataError):
-                # Ctrl-C reaches the writer of a pipe too, which may stop in the middle of a line or of a gzip member.
+                # Ctrl-C reaches the writer of a pipe too, which may stop in the middle of a row or of a gzip member.
                 if self._stopped or not (self._ending and raw.piped):
                     raise
                 self._ended = True
-                stop = buffer.rfind(b"\n", 0, filled) + 1
-                return stop, stop  # an incomplete last line is dropped
-            stop = buffer.rfind(b"\n", searched, filled) + 1
+                filled = self._without_mark(buffer, filled)
+                stop = self._row_end(buffer, filled)
+                return stop, stop  # an incomplete last row is dropped
+            filled = self._without_mark(buffer, filled)
+            if self._ended:
+                stop = self._end_of_last_row(buffer, filled, text, raw)
+                return stop, stop
+            stop = self._row_end(buffer, filled)
             if stop:
                 return stop, filled
             if filled > self._longest:
-                raise TooLongLineError(NextLine(raw.source.name, self._begins))
-            searched = filled
-            if filled == wanted:
+                raise TooLongRowError(NextLine(raw.source.name, self._begins), bytes(memoryview(buffer)[:filled]))
+            if filled >= wanted:
                 wanted = min(2 * wanted, self._longest + 1)
 
-    def _end_of_last_line(self, buffer: bytearray, filled: int, text: ByteReader, raw: Raw) -> int:
-        """Return where the lines of a source that has ended end.
+    def _without_mark(self, buffer: bytearray, filled: int) -> int:
+        """Remove a byte order mark from the start of a source. Returns where the bytes end now."""
+        if self._begins and filled >= len(BYTE_ORDER_MARK) and buffer.startswith(BYTE_ORDER_MARK):
+            del buffer[: len(BYTE_ORDER_MARK)]
+            return filled - len(BYTE_ORDER_MARK)
+        return filled
 
-        The last line of a log may be incomplete. The last line of a pipe, of a compressed file, or of a file
+    def _end_of_last_row(self, buffer: bytearray, filled: int, text: ByteReader, raw: Raw) -> int:
+        """Return where the rows of a source that has ended end.
+
+        The last row of a log may be incomplete. The last row of a pipe, of a compressed file, or of a file
         that another one follows is complete.
         """
         growing = isinstance(text, Plain) and raw.source.replayable and not self._waiting
-        stop = filled if self._finished or not growing else buffer.rfind(b"\n", 0, filled) + 1
+        stop = filled if self._finished or not growing else self._row_end(buffer, filled)
         if stop < filled:
             self.unfinished_line = NextLine(raw.source.name, self._begins and stop == 0)
         return stop
@@ -194,7 +215,7 @@ class Chunks:
             raw.stop()
 
     def end(self) -> None:
-        """Read nothing more. Whole lines that have arrived from a pipe are still returned.
+        """Read nothing more. Whole rows that have arrived from a pipe are still returned.
 
         Safe to call from a signal handler.
         """

@@ -1,11 +1,15 @@
-"""Maps the numbers used as labels in a file to -1 and +1.
+"""Maps the labels of a file, numbers or text, to -1 and +1.
 
-With `positive`, that number is +1 and every other is -1. Without it, 1 is +1, and -1 or 0 (one of them, not both) is
--1. If a file uses two other numbers, both must occur in its first chunk, about 1 MB of text, because a stream may be
-readable only once: the larger is +1. A third number is an error.
+With `positive`, that label is +1 and every other is -1. Text that is a number, such as "1.0", is that number.
 
-`classes`, the two labels of an earlier stream, decide before the first row: a model that has learned the labels 1 and 2
-must not take the 1 of a file without any 2 for +1.
+Numbers: 1 is +1, and -1 or 0 (one of them, not both) is -1. If a file uses two other numbers, both must occur in its
+first chunk, about 1 MB of text, because a stream may be readable only once: the larger is +1.
+
+Text: one of 1, true and yes, in capitals or not, is +1; of two other texts, which must both occur in the first chunk,
+the one that is rarer there is +1. A note says what was decided.
+
+A third label is an error. `classes`, the two labels of an earlier stream, decide before the first row: a model that has
+learned the labels 1 and 2 must not take the 1 of a file without any 2 for +1.
 """
 
 from __future__ import annotations
@@ -16,7 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Labels
-from rarestream.errors import DataError, advice
+from rarestream.errors import advice
+from rarestream.readers.options import Classes, Label, as_label, shown_label
+
+YES, NO = ("1", "true", "yes"), ("-1", "0", "false", "no")
 
 
 def positive_advice() -> str:
@@ -25,93 +32,128 @@ def positive_advice() -> str:
 
 
 class OneLabelError(Exception):
-    """The first chunk has a single label, and it is none of -1, 0, 1."""
+    """The first chunk has a single label, which does not tell whether it is positive."""
 
-    def __init__(self, label: float) -> None:
+    def __init__(self, label: Label) -> None:
         super().__init__(label)
         self.label = label
 
     def message(self, rows: str) -> str:
         """Return what is wrong with these rows, such as "first 1 MB", and what to do."""
+        two = "two texts" if isinstance(self.label, str) else "two numbers"
         return (
-            f"the {rows} have only the label {self.label:g}; labels are -1 and +1, 0 and 1, or two numbers that both "
-            f"come early. Otherwise {positive_advice()}."
+            f"the {rows} have only the label {shown_label(self.label)}; labels are -1 and +1, 0 and 1, or {two} that "
+            f"both come early. Otherwise {positive_advice()}."
         )
 
 
 class LabelRule:
     """The rule of this module, with the two labels once they are known.
 
+    Labels are numbers, as written, with NaN for a row that has none. Where `texts` is given, they are positions in it.
+
     Parameters
     ----------
-    positive : float or None
-        The number that is +1; every other is -1.
+    positive : float, str or None
+        The label that is +1; every other is -1.
     optional : bool
         Whether a label that cannot be mapped is 0, for 'unknown', instead of an error.
     classes : tuple or None
         The negative label, if known, and the positive one, of an earlier stream.
+
+    Attributes
+    ----------
+    note : str or None
+        What was decided about labels that are text, once both are known.
     """
 
-    def __init__(
-        self, positive: float | None, optional: bool, classes: tuple[float | None, float] | None = None
-    ) -> None:
+    def __init__(self, positive: Label | None, optional: bool, classes: Classes | None = None) -> None:
         self._positive = positive
         self._optional = optional
         self._classes_given = classes is not None
-        self._low: float | None = None if classes is None else classes[0]
-        self._high: float | None = None if classes is None else classes[1]
+        self._low: Label | None = None if classes is None else classes[0]
+        self._high: Label | None = None if classes is None else classes[1]
+        self.note: str | None = None
 
     @property
-    def classes(self) -> tuple[float | None, float] | None:
+    def classes(self) -> Classes | None:
         """The two labels, as far as they are known; None before the first row, and if `positive` is given."""
         return None if self._positive is not None or self._high is None else (self._low, self._high)
 
-    def undecided(self, raw: NDArray[np.float64]) -> bool:
+    def undecided(self, raw: NDArray[np.float64], texts: Sequence[str] | None = None) -> bool:
         """Return whether these labels, if they are the first, do not decide which one is positive."""
         if self._positive is not None or self._high is not None or self._optional:
             return False
-        seen = np.unique(raw)
-        return len(seen) == 0 or (len(seen) == 1 and float(seen[0]) not in (-1, 0, 1))
+        seen, _ = _seen(raw, texts)
+        return len(seen) == 0 or (len(seen) == 1 and not _is_one_of(seen[0], YES + NO))
 
-    def signs(self, raw: NDArray[np.float64]) -> Labels:
-        """Return -1 and +1, and 0 for a label that cannot be mapped. NaN means that a row has no label."""
+    def signs(self, raw: NDArray[np.float64], texts: Sequence[str] | None = None) -> Labels:
+        """Return -1 and +1, and 0 for a label that cannot be mapped or is missing."""
+        if texts is not None:
+            return self._signs_of_texts(raw, texts)
         if self._positive is not None:
             known = np.where(raw == self._positive, 1, -1).astype(np.int8)
             known[np.isnan(raw)] = 0
             return known
         if self._high is None:
-            self._decide(raw)
-        if self._high == 1 and self._low is None:
+            self._decide(raw, None)
+        if self._low is None and self._high == 1:
             below = raw[(raw == -1) | (raw == 0)]
             self._low = float(below[0]) if len(below) else None
+        elif None in (self._low, self._high):
+            self._complete(_seen(raw, None)[0])
         signs = np.zeros(len(raw), np.int8)
-        signs[raw == self._high] = 1
-        if self._low is not None:
+        if isinstance(self._high, float):
+            signs[raw == self._high] = 1
+        if isinstance(self._low, float):
             signs[raw == self._low] = -1
         return signs
 
-    def error_message(self, raw: float) -> str:
+    def _signs_of_texts(self, raw: NDArray[np.float64], texts: Sequence[str]) -> Labels:
+        if self._positive is None:
+            if self._high is None:
+                self._decide(raw, texts)
+            if None in (self._low, self._high):
+                self._complete(_seen(raw, texts)[0])
+        table = np.zeros(len(texts) + 1, np.int8)
+        for code, text in enumerate(texts):
+            label = _label(text)
+            if self._positive is not None:
+                table[code] = 1 if label == self._positive else -1
+            elif label in (self._low, self._high):
+                table[code] = 1 if label == self._high else -1
+        codes = np.where(np.isnan(raw), len(texts), raw).astype(np.int64)  # the last entry is 0: no label
+        return table[codes]
+
+    def error_message(self, raw: float, texts: Sequence[str] | None = None) -> str:
         """Return what is wrong with a label whose sign is 0."""
+        label = shown_label(float(raw) if texts is None else _label(texts[int(raw)]))
+        high = "" if self._high is None else shown_label(self._high)
+        low = "" if self._low is None else shown_label(self._low)
         if self._classes_given:
-            negative = "" if self._low is None else f" and {self._low:g} as -1"
-            positive = advice(f"positive={self._high:g}", f"--positive {self._high:g}")
+            negative = f" and {low} as -1" if low else ""
+            positive = advice(f"positive={high}", f"--positive {high}")
             return (
-                f"label {raw:g}, but {self._high:g} counts as +1{negative}, as in the data learned before. If every "
+                f"label {label}, but {high} counts as +1{negative}, as in the data learned before. If every "
                 f"other label is -1, pass {positive}; else change the labels of these data, or train a new model."
             )
-        if self._low is None:
-            return f"label {raw:g}, after rows with only {self._high:g}. If that is right, {positive_advice()}."
+        if not low or not high:
+            return f"label {label}, after rows with only {high or low}. If that is right, {positive_advice()}."
         return (
-            f"a third label, {raw:g}, after {self._low:g} and {self._high:g}; two classes are learned. "
+            f"a third label, {label}, after {low} and {high}; two classes are learned. "
             f"If that is right, {positive_advice()}."
         )
 
-    def _decide(self, raw: NDArray[np.float64]) -> None:
-        values, first = np.unique(raw[~np.isnan(raw)], return_index=True)
-        seen = [float(value) for value in values[np.argsort(first)]]
+    def _decide(self, raw: NDArray[np.float64], texts: Sequence[str] | None) -> None:
+        """Decide which label is positive, by the labels of the first chunk."""
+        seen, counts = _seen(raw, texts)
+        if self._low is not None:  # a single negative label came before
+            return
         if not seen:
             return
-        if set(seen) <= {-1, 0, 1} or (1 in seen and not {-1.0, 0.0}.isdisjoint(seen)):
+        if any(isinstance(label, str) for label in seen):
+            self._decide_texts(seen, counts)
+        elif set(seen) <= {-1, 0, 1} or (1 in seen and not {-1.0, 0.0}.isdisjoint(seen)):
             self._high = 1.0
         elif len(seen) > 1:
             self._low, self._high = sorted(seen[:2])
@@ -120,30 +162,59 @@ class LabelRule:
         else:
             raise OneLabelError(seen[0])
 
+    def _decide_texts(self, seen: list[Label], counts: list[int]) -> None:
+        yes = [label for label in seen if _is_one_of(label, YES)]
+        if len(yes) == 1:
+            self._high = yes[0]
+        elif len(seen) > 1:
+            first, second = (count for count in counts[:2])
+            rarer = seen[0] if first < second or (first == second and str(seen[0]) > str(seen[1])) else seen[1]
+            self._low, self._high = next(label for label in seen[:2] if label != rarer), rarer
+            self._tell()
+        elif _is_one_of(seen[0], NO):
+            self._low = seen[0]  # what is positive shows when it comes
+        elif not self._optional:
+            raise OneLabelError(seen[0])
 
-def check_classes(classes: Sequence[float | None] | None) -> tuple[float | None, float] | None:
-    """Return `classes` as two numbers, or raise a DataError."""
-    if classes is None:
-        return None
-    pair = tuple(classes)
-    if len(pair) == 2:
-        low, high = pair
-        if isinstance(high, float | int) and np.isfinite(high):
-            if low is None:
-                return None, float(high)
-            if isinstance(low, float | int) and np.isfinite(low) and low != high:
-                return float(low), float(high)
-    raise DataError(f"read: classes must be two different labels, (negative or None, positive), got {classes!r}.")
+    def _complete(self, seen: Sequence[Label]) -> None:
+        """Take the first other label for the class that is not known yet."""
+        if self._low is None and self._high is None:
+            return
+        known = self._low if self._high is None else self._high
+        numbers = known in (-1, 0, 1) and not isinstance(known, str)
+        other = next((label for label in seen if label != known and not (numbers and _too_far(label))), None)
+        if other is None:
+            return
+        self._low, self._high = (other, self._high) if self._low is None else (self._low, other)
+        self._tell()
+
+    def _tell(self) -> None:
+        if isinstance(self._low, str) or isinstance(self._high, str):
+            assert self._low is not None and self._high is not None
+            self.note = f"label {shown_label(self._low)} counts as -1 and {shown_label(self._high)} as +1"
 
 
-def check_positive(positive: float | str | None) -> float | None:
-    """Return `positive` as a finite number, or raise a DataError."""
-    if positive is None:
-        return None
+def _too_far(label: Label) -> bool:
+    """Whether a number cannot be the other class of -1, 0 or 1 without more being said."""
+    return isinstance(label, float) and label not in (-1, 0, 1)
+
+
+def _label(text: str) -> Label:
     try:
-        number = float(positive)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not np.isfinite(number):
-        raise DataError(f"read: positive must be a finite number that is a label in the file, got {positive!r}.")
-    return number
+        return as_label(text)
+    except ValueError:  # nan, inf: words like any other
+        return text
+
+
+def _seen(raw: NDArray[np.float64], texts: Sequence[str] | None) -> tuple[list[Label], list[int]]:
+    """Return the different labels in the order in which they first come, and how often each does."""
+    values, first, counts = np.unique(raw[~np.isnan(raw)], return_index=True, return_counts=True)
+    found: dict[Label, int] = {}
+    for at in np.argsort(first).tolist():
+        label = float(values[at]) if texts is None else _label(texts[int(values[at])])
+        found[label] = found.get(label, 0) + int(counts[at])
+    return list(found), list(found.values())
+
+
+def _is_one_of(label: Label, words: Sequence[str]) -> bool:
+    return (label if isinstance(label, str) else f"{label:g}").lower() in words

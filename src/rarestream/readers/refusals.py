@@ -5,6 +5,7 @@ from __future__ import annotations
 from rarestream.errors import DataError, advice
 
 SHOWN = 5  # messages that are kept
+MANY = 1 << 62  # more invalid rows than any file has, as a 64-bit number
 
 
 class Refusals:
@@ -20,6 +21,11 @@ class Refusals:
         self.allowed = allowed
         self.count = 0
         self.first: list[str] = []
+
+    @property
+    def stop_after(self) -> int:
+        """The number of invalid rows after which a parser may stop."""
+        return min(self.allowed, MANY) + 1
 
     def add(self, message: str) -> DataError | None:
         """Count an invalid row. Returns the error to raise if the limit is exceeded, else None."""

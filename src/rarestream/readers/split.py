@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rarestream.blocks import NO_TAG, Block
+from rarestream.blocks import Block, no_tag
 
 
 def split_blocks(pieces: Iterable[Block], rows: int, skip: int = 0) -> Iterator[Block]:
@@ -31,7 +31,7 @@ def _finished(block: Block, piece: Block) -> Block:
         width,
         block.labels if block.labels is not None and block.labels.all() else None,
         block.importances if block.importances is not None and (block.importances != 1).any() else None,
-        block.tags if block.tags is not None and (block.tags != NO_TAG).any() else None,
+        block.tags if block.tags is not None and (block.tags != no_tag(block.tags.dtype)).any() else None,
         block.own,
         block.space,
     )

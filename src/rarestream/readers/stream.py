@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from typing import Any, Literal, cast
+from dataclasses import replace
+from typing import Any, cast
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError, advice
+from rarestream.features import Space
+from rarestream.readers.chunks import CHUNK, LONGEST_LINE
 from rarestream.readers.fingerprints import Fingerprint, fingerprint
-from rarestream.readers.formats import Format, Options, Reading, find_format
-from rarestream.readers.labels import check_classes, check_positive
+from rarestream.readers.formats import Format, find_format
 from rarestream.readers.locations import RowLocations
+from rarestream.readers.options import FormatOptions
+from rarestream.readers.reading import Reading
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.shuffle import LEAST, Keys, default_memory, keys, row_of, shuffled
 from rarestream.readers.sources import Source, SourceLike, StoppedError, expand
@@ -24,15 +28,8 @@ def read(
     format: str | None = None,
     rows: int = 8192,
     *,
-    zero_based: bool | None = None,
-    positive: float | str | None = None,
-    classes: Sequence[float | None] | None = None,
-    max_bad_rows: int = 0,
-    labels: Literal["required", "optional"] = "required",
-    shuffle: int | None = None,
-    threads: int | None = None,
-    memory: int | None = None,
-    finished: bool = True,
+    features: Any = None,
+    **options: Any,
 ) -> Stream:
     """Open data as a stream of Blocks.
 
@@ -48,18 +45,21 @@ def read(
         svmlight if that has none.
     rows : int, >= 1, default 8192
         Maximum number of rows in a Block. A Block also ends where a chunk of the file ends.
-    zero_based : bool, optional
-        Whether feature indices count from 0. By default they do if the first chunk, about 1 MB of text, has an index 0.
-    positive : float, optional
-        The label that counts as +1; every other label is -1. By default 1 is +1, and -1 or 0 is -1; of two other
-        numbers the larger is +1, if both occur in the first chunk.
+    features : feature space, optional
+        The space that the features of the rows belong to, such as that of a model. By default the format's own.
+    positive : float or str, optional
+        The label that counts as +1; every other label is -1. By default 1, true or yes is +1; of two other numbers
+        the larger, and of two other texts the rarer one, if both occur in the first chunk, about 1 MB of text. Labels
+        that are text are described by `Stream.notes`.
     classes : (negative, positive), optional
         The two labels, as in `Stream.settings` of an earlier stream; negative may be None for -1 or 0. Ignored if
         `positive` is given. By default they are found in the data.
     max_bad_rows : int, >= 0, default 0
         Maximum number of invalid rows to skip. One more is an error.
     labels : {"required", "optional"}, default "required"
-        With "optional", rows may have any label or none; Blocks with such rows have `labels` None.
+        With "optional", rows may have any label or none; Blocks with such rows have `labels` None. With "required",
+        a row without a label is invalid in svmlight; in other formats it is left out, and `Stream.unlabelled` counts
+        it.
     shuffle : int, optional
         Seed of a random order of the rows, which depends only on the seed. By default rows come in the order of the
         data.
@@ -70,6 +70,11 @@ def read(
     finished : bool, default True
         Whether the data are complete. With False, a last line without line end is left out, as it may be incomplete,
         and `Stream.unfinished` names it. Pipes, compressed files and all files but the last count as complete.
+    zero_based : bool, optional
+        svmlight: whether feature indices count from 0. By default they do if the first chunk has an index 0.
+    **options
+        The other options of the format. They are those of the command line, where "Reading NAME" of a help page
+        lists them, and are documented with the format.
 
     Returns
     -------
@@ -79,37 +84,14 @@ def read(
     Raises
     ------
     DataError
-        If a file cannot be opened or an argument is out of range. Invalid rows raise it during iteration.
+        If a file cannot be opened, an option is unknown, or a value is out of range. Invalid rows raise it during
+        iteration.
     """
     if rows < 1:
         raise DataError(f"read: rows must be >= 1, got {rows}.")
-    if max_bad_rows < 0:
-        raise DataError(f"read: max_bad_rows must be >= 0, got {max_bad_rows}.")
-    if labels not in ("required", "optional"):
-        raise DataError(f"read: labels must be 'required' or 'optional', got {labels!r}.")
-    if threads is not None and threads < 0:
-        raise DataError(f"read: threads must be >= 0, got {threads}.")
-    if memory is not None and memory < 1:
-        raise DataError(f"read: memory must be >= 1 byte, got {memory}.")
     sources = expand(source)
-    options = Options(
-        zero_based=zero_based,
-        positive=check_positive(positive),
-        classes=check_classes(classes),
-        finished=finished,
-        labels_optional=labels == "optional",
-        threads=_spare_threads() if threads is None else threads,
-    )
-    return Stream(
-        sources,
-        find_format(format, sources),
-        options,
-        rows=rows,
-        max_bad_rows=max_bad_rows,
-        shuffle=shuffle,
-        memory=memory,
-        named=format,
-    )
+    found = find_format(format, sources)
+    return Stream(sources, found, found.make_options(**options), rows=rows, named=format, features=features)
 
 
 def _spare_threads() -> int:
@@ -128,31 +110,43 @@ class Stream:
         self,
         sources: list[Source],
         format: Format,
-        options: Options,
+        options: FormatOptions,
         *,
         rows: int,
-        max_bad_rows: int = 0,
-        shuffle: int | None = None,
-        memory: int | None = None,
         named: str | None = None,
+        features: Any = None,
+        chunk: int = CHUNK,
+        longest_line: int = LONGEST_LINE,
     ) -> None:
         self._named = named
         self._sources = sources
         self._format = format
         self._options = options
         self._rows = rows
-        self._max_bad_rows = max_bad_rows
-        self._shuffle = shuffle
-        self._memory = memory
+        self._features = features
+        self._chunk, self._longest_line = chunk, longest_line
+        self._shuffle = options.shuffle
         self._skip = 0
         self._passes = 0
-        self._reading = Reading(sources, options, Refusals(max_bad_rows))
+        self._reading = self._new_reading()
         self._delivered = 0
         self._block = 0  # the number of the first row of the block yielded last
-        self._locations = RowLocations(everything=shuffle is not None)
+        self._locations = RowLocations(everything=self._shuffle is not None)
         self._keys, self._keyed = keys(0, 0, 0), 0  # of the current shuffled piece, and the number of its first row
         self._fingerprints: list[Fingerprint] | None = None
         self._known_rows: int | None = None  # known once a shuffle has read them all
+
+    def _new_reading(self) -> Reading:
+        options = self._options
+        return Reading(
+            self._sources,
+            options,
+            Refusals(options.max_bad_rows),
+            self._features if self._passes == 0 else self._reading.features,  # one space for all passes
+            _spare_threads() if options.threads is None else options.threads,
+            self._chunk,
+            self._longest_line,
+        )
 
     @property
     def sources(self) -> list[Fingerprint]:
@@ -165,20 +159,23 @@ class Stream:
     def settings(self) -> dict[str, Any]:
         """The arguments of `read` that give the same rows in the same order again.
 
-        `zero_based` and `classes` are those found in the data, once a Block has been yielded; `finished` is False if a
-        last line was left out.
+        What the data decided, such as `zero_based` and `classes`, is as found, once a Block has been yielded;
+        `finished` is False if a last line was left out.
         """
-        zero_based, classes = self._reading.zero_based, self._reading.classes
-        classes = self._options.classes if classes is None else classes
+        options, reading = self._options, self._reading
+        classes = options.classes if reading.classes is None else reading.classes
+        found = {**reading.found, "classes": None if options.positive is not None else classes}
         return {
             "format": self._named,
-            "zero_based": self._options.zero_based if zero_based is None else zero_based,
-            "positive": self._options.positive,
-            "classes": None if classes is None or self._options.positive is not None else list(classes),
-            "max_bad_rows": self._max_bad_rows,
-            "shuffle": self._shuffle,
+            **replace(options, **found).settings(),
             "finished": self.unfinished is None,
         }
+
+    @property
+    def features(self) -> Space | None:
+        """The feature space of the rows, once a Block has been yielded; before that, the one that is wanted."""
+        features: Space | None = self._reading.features
+        return features
 
     @property
     def size(self) -> int | None:
@@ -209,6 +206,16 @@ class Stream:
     def refusals(self) -> list[str]:
         """Messages for the first few invalid rows."""
         return list(self._reading.refusals.first)
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows left out so far because they have no label."""
+        return self._reading.unlabelled
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided by the first rows and a user should know, such as which label counts as +1."""
+        return list(self._reading.notes)
 
     @property
     def unfinished(self) -> str | None:
@@ -272,7 +279,7 @@ class Stream:
         if any(source.start is not None for source in self._sources):
             self.sources  # noqa: B018  fingerprints of a caller's file are taken before the pass, as they move its position
         self._passes += 1
-        self._reading = Reading(self._sources, self._options, Refusals(self._max_bad_rows))
+        self._reading = self._new_reading()
         self._delivered, self._known_rows = 0, None
         self._block, self._locations = 0, RowLocations(everything=self._shuffle is not None)
         self._keys, self._keyed = keys(0, 0, 0), 0
@@ -294,10 +301,10 @@ class Stream:
             if self._reading.stopped and self.replayable:
                 raise StoppedError  # a shuffle must not take these rows for all rows
 
-        with suppress(StoppedError), closing(_generator(self._format(self._reading))) as pieces:
+        with suppress(StoppedError), closing(_generator(self._format.read(self._reading))) as pieces:
             rows: Iterator[Block] = counted(pieces)
             if self._shuffle is not None:
-                memory = max(self._memory or default_memory(), LEAST)
+                memory = max(self._options.memory or default_memory(), LEAST)
                 rows = shuffled(rows, self._shuffle, memory, self._learn_total, self._learn_keys)
             self._delivered = skip
             with closing(_generator(split_blocks(rows, self._rows, skip))) as blocks:
@@ -315,6 +322,8 @@ class Stream:
         if seen == 0:
             names = ", ".join(source.name for source in self._sources[:3])
             valid = f"valid rows; {self.refused} invalid rows were skipped" if self.refused else "rows"
+            if self.unlabelled:
+                valid = f"rows with a label; {self.unlabelled:,} have none"
             raise DataError(f"{names}: no {valid}.")
         if seen < skip:
             remedy = ""

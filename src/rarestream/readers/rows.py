@@ -1,0 +1,131 @@
+"""Parsed rows to Blocks: labels are mapped to -1 and +1, and invalid rows skipped and counted.
+
+All that does not depend on the format is here; `readers/text.py` adds the framing of text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream.blocks import Block
+from rarestream.errors import DataError
+from rarestream.readers.labels import LabelRule, OneLabelError
+from rarestream.readers.locations import PieceLines
+from rarestream.readers.parser import ParsedRows, RowRules
+from rarestream.readers.reading import Reading
+
+
+class RowsToBlocks:
+    """Makes Blocks of parsed rows, in the order of the stream.
+
+    Parameters
+    ----------
+    reading : Reading
+        The pass that the rows belong to; it learns the labels found, and how many rows have none.
+    rules : RowRules
+        What the format knows of its rows.
+    """
+
+    def __init__(self, reading: Reading, rules: RowRules) -> None:
+        self.reading = reading
+        self.rules = rules
+        options = reading.options
+        self.rule = LabelRule(options.positive, options.labels_optional, options.classes)
+
+    def add_names(self, rows: ParsedRows) -> None:
+        """Add the names that came with these rows to their space. A name comes once, whatever becomes of the row."""
+        if self.rules.space is not None and rows.names is not None:
+            self.rules.space.names.add(rows.names)
+
+    def undecided(self, rows: ParsedRows) -> bool:
+        """Return whether these rows, if they are the first, do not decide which label is positive."""
+        if len(rows.bad) > self.reading.refusals.allowed:
+            return False
+        return len(rows.labels) == 0 or self.rule.undecided(rows.labels, rows.label_texts)
+
+    def block(self, name: str, before: int, rows: ParsedRows) -> tuple[Block, DataError | None]:
+        """Return the valid rows of a chunk with their labels, and the error that ends the stream, if any.
+
+        With an error, the rows are those before the row that caused it.
+
+        Parameters
+        ----------
+        name : str
+            Of the source.
+        before : int
+            Lines of the source before the chunk.
+        rows : ParsedRows
+            The chunk's.
+        """
+        self.add_names(rows)
+        optional = self.reading.options.labels_optional
+        bad = [(row.line, f"{name}:{before + row.line}:{row.column}: {self.rules.message(row)}") for row in rows.bad]
+        block = _with_space(Block(*rows[:4], None, rows.importances, _tags(rows.tags), own=True), self.rules.space)
+        try:
+            signs = self.rule.signs(rows.labels, rows.label_texts)
+        except OneLabelError as error:
+            return block[:0], self._one_label(error, name, before, rows, bad)
+        self.reading.classes = self.rule.classes
+        if self.rule.note is not None and not self.reading.notes:
+            self.reading.notes.append(self.rule.note)
+        block = replace(block, labels=signs)
+        kept = np.ones(len(signs), bool)
+        if not optional and not signs.all():
+            kept = signs != 0
+            missing = np.isnan(rows.labels)
+            self.reading.unlabelled += int(np.count_nonzero(missing))
+            for row in np.flatnonzero(~(kept | missing)):
+                place = f"{name}:{before + rows.lines[row]}:{rows.columns[row]}"
+                message = self.rule.error_message(float(rows.labels[row]), rows.label_texts)
+                bad.append((int(rows.lines[row]), f"{place}: {message}"))
+            bad.sort()
+        limit_error = None
+        for line, message in bad:
+            limit_error = self.reading.refusals.add(message)
+            if limit_error is not None:
+                kept &= rows.lines < line
+                break
+        if kept.all():
+            self.reading.piece = PieceLines(name, before, rows.lines)
+            return block, limit_error
+        self.reading.piece = PieceLines(name, before, rows.lines[kept])
+        return block.take(np.flatnonzero(kept)), limit_error
+
+    def _one_label(
+        self, error: OneLabelError, name: str, before: int, rows: ParsedRows, bad: list[tuple[int, str]]
+    ) -> DataError | None:
+        if self.reading.stopped:  # stopped before both labels occurred: nothing can be learned
+            return None
+        for _, message in bad:
+            limit_error = self.reading.refusals.add(message)
+            if limit_error is not None:  # the rest of the chunk was not parsed, and may have held the other label
+                return limit_error
+        first = int(np.flatnonzero(~np.isnan(rows.labels))[0])
+        place = f"{name}:{before + int(rows.lines[first])}:{rows.columns[first]}"
+        return DataError(f"{place}: {error.message(f'first {in_bytes(self.reading.chunk)}')}")
+
+
+def _tags(tags: NDArray[np.int64] | list[str] | None) -> NDArray[Any] | None:
+    if isinstance(tags, list):
+        return np.array(tags) if any(tags) else None
+    return tags
+
+
+_BLOCK_FIELDS = {field.name for field in fields(Block)}
+
+
+def _with_space(block: Block, space: Any) -> Block:
+    """Return the block with the feature space of its rows."""
+    if space is None or "space" not in _BLOCK_FIELDS:
+        return block
+    changes = {"space": space}
+    return replace(block, **changes)
+
+
+def in_bytes(size: int) -> str:
+    """Return a number of bytes as messages show it."""
+    return f"{size >> 20} MB" if size >> 20 else f"{size} bytes"
