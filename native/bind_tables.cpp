@@ -89,7 +89,8 @@ std::pair<std::size_t, std::ptrdiff_t> csv_row_end(In<std::uint8_t> text, std::s
 }  // namespace
 
 void bind_tables(nb::module_& m) {
-    nb::class_<TableParser>(m, "TableParser")
+    nb::class_<TableParser> parser(m, "TableParser");
+    parser
         .def("__init__", &start, nb::kw_only(), no_convert("bits"), no_convert("names"), nb::arg("columns"),
              nb::arg("crosses"), nb::arg("missing"), no_convert("raw"), no_convert("counts"), no_convert("open"),
              no_convert("characters"), no_convert("shortest"), no_convert("longest"))
@@ -99,6 +100,7 @@ void bind_tables(nb::module_& m) {
           no_convert("delimiter"), no_convert("quote"), no_convert("skip_header"));
     m.def("csv_row_end", &csv_row_end, no_convert("text"), no_convert("filled"), nb::kw_only(), no_convert("delimiter"),
           no_convert("quote"));
+    bind_json(m, parser);
 }
 
 }  // namespace rarestream

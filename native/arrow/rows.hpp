@@ -132,17 +132,17 @@ public:
     }
 
     void structure(const Array& array, std::int64_t at) {
-        const std::string_view path = below();
+        const std::string path = below();
         entries_of_struct(sink_, path, features::murmur3(path, 0), array, at);
     }
 
     void map(const Array& pairs, Slice slice) {
-        const std::string_view path = below();
+        const std::string path = below();
         entries_of_map(sink_, path, features::murmur3(path, 0), pairs, slice);
     }
 
 private:
-    std::string_view below() const { return sink_.arena().copy(std::string(path_).append(1, '.').append(key_)); }
+    std::string below() const { return std::string(path_).append(1, '.').append(key_); }
 
     Sink& sink_;
     std::string_view path_;
@@ -163,7 +163,7 @@ void entries_of_map(Sink& sink, std::string_view path, std::uint32_t seed, const
     for (std::int64_t i = 0; i < slice.size; ++i) {
         const std::int64_t at = pairs.offset + slice.begin + i;
         spell_each(sink, path, pairs.children[0], {at, 1}, [&](std::string_view key) {
-            Entry<Sink> entry(sink, path, seed, sink.arena().copy(key));
+            Entry<Sink> entry(sink, path, seed, key);
             visit(pairs.children[1], at, entry);
         });
     }

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "features/cells.hpp"
+
 namespace rarestream::arrow {
 
 inline std::int64_t floor_div(std::int64_t value, std::int64_t by) { return value / by - (value % by < 0); }
@@ -44,17 +46,12 @@ private:
 
 // 2024-02-29
 inline void spell_date(Spelling& out, std::int64_t days) {
-    const std::int64_t shifted = days + 719468;
-    const std::int64_t era = floor_div(shifted, 146097);
-    const std::int64_t of_era = shifted - era * 146097;
-    const std::int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const std::int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    const std::int64_t month = (5 * of_year + 2) / 153;
-    out.number(year + era * 400 + (month >= 10), 4);
+    const features::Day day = features::day_of(days);
+    out.number(day.year, 4);
     out.put('-');
-    out.number(month < 10 ? month + 3 : month - 9, 2);
+    out.number(day.month, 2);
     out.put('-');
-    out.number(of_year - (153 * month + 2) / 5 + 1, 2);
+    out.number(day.day, 2);
 }
 
 // 13:05:59, and .25 or what else there is: as many digits as are needed.

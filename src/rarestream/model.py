@@ -763,7 +763,7 @@ class Model:
         space = Hashed() if mine is None else mine
         if own_names or (not names and space.plan is None):
             space = space.fresh()
-        rows = encode_rows(space, [row], names=names)
+        rows = encode_rows(space, [row], names=names, where=where)
         if where != "Model.learn_one":
             return Block(*rows, own=True, space=space)
         return Block(*rows, *_label(label, importance), None, True, space)
