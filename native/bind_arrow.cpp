@@ -4,14 +4,19 @@
 #include "arrow/rows.hpp"
 #include "table_parser.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cerrno>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace rarestream {
 
@@ -78,6 +83,82 @@ ArrowBatch batch_of_capsules(nb::handle schema, nb::handle array) {
     return ArrowBatch(checked_schema(Owned<ArrowSchema>(its_schema)), std::move(taken));
 }
 
+// -- A batch of NumPy arrays, for columns that do not come from an Arrow library.
+
+// All that a batch points to. It is kept by the schema and by the array, which may be released at different times.
+struct Columns {
+    struct Column {
+        std::string name, format;
+        ArrowSchema schema{};
+        ArrowArray array{};
+        std::vector<const void*> buffers;
+    };
+
+    std::vector<std::unique_ptr<Column>> columns;  // with the dictionaries
+    std::vector<ArrowSchema*> schemas;
+    std::vector<ArrowArray*> arrays;
+    std::vector<In<std::uint8_t>> memory;
+};
+
+using ColumnBuffers = std::vector<std::optional<In<std::uint8_t>>>;
+using DictionaryArgument = std::tuple<std::string, std::int64_t, ColumnBuffers>;  // Arrow format, length, buffers
+using ColumnArgument = std::tuple<std::string, std::string, ColumnBuffers, std::optional<DictionaryArgument>>;
+
+Columns::Column& add_column(Columns& made, const std::string& name, const std::string& format, std::int64_t length,
+                            const ColumnBuffers& buffers) {
+    made.columns.push_back(std::make_unique<Columns::Column>());
+    Columns::Column& column = *made.columns.back();
+    column.name = name;
+    column.format = format;
+    for (const auto& buffer : buffers) {
+        column.buffers.push_back(buffer ? buffer->data() : nullptr);
+        if (buffer) made.memory.push_back(*buffer);
+    }
+    column.schema.format = column.format.c_str();
+    column.schema.name = column.name.c_str();
+    column.array.length = length;
+    column.array.null_count = -1;
+    column.array.n_buffers = static_cast<std::int64_t>(column.buffers.size());
+    column.array.buffers = column.buffers.data();
+    return column;
+}
+
+template <class Struct>
+void release_columns(Struct* inside) {
+    delete static_cast<std::shared_ptr<Columns>*>(inside->private_data);
+    inside->release = nullptr;
+}
+
+ArrowBatch batch_of_buffers(const std::vector<ColumnArgument>& columns, std::int64_t length) {
+    auto made = std::make_shared<Columns>();
+    for (const auto& [name, format, buffers, dictionary] : columns) {
+        Columns::Column& column = add_column(*made, name, format, length, buffers);
+        made->schemas.push_back(&column.schema);
+        made->arrays.push_back(&column.array);
+        if (!dictionary) continue;
+        const auto& [entry_format, entries, entry_buffers] = *dictionary;
+        Columns::Column& values = add_column(*made, "", entry_format, entries, entry_buffers);
+        column.schema.dictionary = &values.schema;
+        column.array.dictionary = &values.array;
+    }
+    ArrowSchema schema{};
+    schema.format = "+s";
+    schema.name = "";
+    schema.n_children = static_cast<std::int64_t>(made->schemas.size());
+    schema.children = made->schemas.data();
+    schema.private_data = new std::shared_ptr<Columns>(made);
+    schema.release = &release_columns<ArrowSchema>;
+    Owned<ArrowSchema> its_schema(&schema);
+    ArrowArray array{};
+    array.length = length;
+    array.n_children = schema.n_children;
+    array.children = made->arrays.data();
+    array.private_data = new std::shared_ptr<Columns>(made);
+    array.release = &release_columns<ArrowArray>;
+    Owned<ArrowArray> its_array(&array);
+    return ArrowBatch(checked_schema(std::move(its_schema)), std::move(its_array));
+}
+
 // The batches of a table, one after the other.
 class ArrowStream {
 public:
@@ -96,7 +177,7 @@ public:
 
     // The GIL is released, as a producer may wait for threads that need it. One that runs Python code takes it itself:
     // other consumers of the interface have no GIL to begin with.
-    std::unique_ptr<ArrowBatch> next() {
+    nb::object next() {
         Owned<ArrowArray> array;
         int code = 0;
         {
@@ -106,8 +187,8 @@ public:
             ended_ |= code != 0 || array.released();
         }
         if (code != 0) fail(code);
-        if (array.released()) return nullptr;
-        return std::make_unique<ArrowBatch>(schema_, std::move(array));
+        if (array.released()) return nb::none();
+        return nb::cast(ArrowBatch(schema_, std::move(array)));
     }
 
 private:
@@ -166,6 +247,7 @@ nb::tuple survey_arrow(const std::vector<const ArrowBatch*>& batches, const std:
 void bind_arrow(nb::module_& m) {
     nb::class_<ArrowBatch>(m, "ArrowBatch")
         .def(nb::new_(&batch_of_capsules), nb::arg("schema"), nb::arg("array"))
+        .def_static("of_buffers", &batch_of_buffers, nb::arg("columns"), nb::arg("length"))
         .def("__len__", [](const ArrowBatch& batch) { return batch.array->length; })
         .def_prop_ro("columns", [](const ArrowBatch& batch) { return columns_of(batch.schema); });
     nb::class_<ArrowStream>(m, "ArrowStream")

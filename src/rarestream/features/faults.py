@@ -15,6 +15,7 @@ CELL_RULES = {
     7: "duplicate features of this row sum to a value beyond float32. Scale the values down.",
     8: "{field}: a list must hold numbers, text or booleans only, got {token}.",
     9: "column {field} is a label, importance or tag and must be a single value, got {token}.",
+    10: "column {field} has bytes that are not text in UTF-8, {token}. Leave the column out with ignore, or convert it.",
 }
 
 # Messages for the numbers of dicts::Rule. {token} is the name of a type, or text; {field} a key, or the path to it.
