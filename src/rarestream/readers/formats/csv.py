@@ -125,6 +125,7 @@ class CsvParser:
         text = np.frombuffer(buffer, np.uint8)
         if self._delimiter is None:
             self._delimiter = self._sniffed(bytes(buffer[: min(filled, SNIFFED)]))
+            self._reading.facts["delimiter"] = self._delimiter
         return _native.csv_row_end(text, filled, delimiter=self._delimiter, quote=self._quote)
 
     def too_long(self, text: bytes, line: int, limit: str) -> str:
