@@ -113,12 +113,21 @@ void bind_features(nb::module_& m) {
         .def("to_arrays", &exported, no_convert("slots"), no_convert("colliding"))
         .def("load", &load, no_convert("slots"), no_convert("hashes"), no_convert("ends"), no_convert("text"))
         .def(
-            "restore_counts",
-            [](NameTable& table, std::size_t collisions, std::size_t lost, bool full, In<std::int32_t> slots) {
+            "restore",
+            [](NameTable& table, std::size_t collisions, bool full, In<std::int32_t> slots) {
                 nb::gil_scoped_release unlocked;
-                table.restore_counts(collisions, lost, full, slots.data(), slots.size());
+                table.restore(collisions, full, slots.data(), slots.size());
             },
-            no_convert("collisions"), no_convert("lost"), no_convert("full"), no_convert("slots"))
+            no_convert("collisions"), no_convert("full"), no_convert("lost"))
+        .def("lost_slots",
+             [](const NameTable& table) {
+                 std::vector<std::int32_t> slots;
+                 {
+                     nb::gil_scoped_release unlocked;
+                     slots = table.lost_slots();
+                 }
+                 return copied(slots);
+             })
         .def("__len__", &NameTable::size, released)
         .def_prop_ro("bits", &NameTable::bits)
         .def_prop_ro("limit_bytes", &NameTable::limit)

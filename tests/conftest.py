@@ -4,6 +4,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
@@ -30,3 +31,14 @@ settings.load_profile("sanitized" if path else "rarestream")
 def no_child_outlives_its_test() -> Iterator[None]:
     yield
     end_all()
+
+
+@pytest.fixture
+def tab_format(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The format of tests/extra_formats/tab.py, as if its module were in the package; returns its name."""
+    from rarestream.readers import formats
+
+    monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(Path(__file__).parent / "extra_formats")])
+    yield "tab"
+    sys.modules.pop("rarestream.readers.formats.tab", None)
+    vars(formats).pop("tab", None)

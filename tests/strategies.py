@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
 import numpy as np
 from hypothesis import strategies as st
 
-from rarestream import Block
+from rarestream import Block, Hashed, _native
 
 FEATURES = 12
 
@@ -61,3 +62,16 @@ def random_block(n: int, d: int, k: int, seed: int = 0, share: float = 0.3) -> B
         margins.append(planted[at] @ x / np.linalg.norm(x))
     noisy = np.array(margins) + 0.3 * rng.normal(size=n)
     return block_of(rows, np.where(noisy > np.quantile(noisy, 1 - share), 1, -1))
+
+
+def hashed_block(n: int, bits: int, k: int = 4, seed: int = 0, words: int = 20, space: Hashed | None = None) -> Block:
+    """The rows of `random_block`, with feature j as the name w<j> of the namespace "site"."""
+    space = space or Hashed(bits)
+    rows = random_block(n, words, k, seed)
+    names = _native.NewNames()
+    slots = np.zeros(words, np.int64)
+    for j in dict.fromkeys(rows.indices.tolist()):
+        slots[j] = names.add(b"site", f"w{j}".encode()) % space.slots
+    if space.names is not None:
+        space.names.add(names)
+    return dataclasses.replace(Block.of((rows.indptr, slots[rows.indices], rows.values), rows.labels), space=space)

@@ -15,8 +15,10 @@ def test_the_public_names():
     assert {"DualAveraging", "FtrlAuc", "FtrlProximal"} <= set(learners)
     assert sorted(set(rarestream.__all__) - set(learners)) == [
         "Block",
+        "Columns",
         "DataError",
         "Estimate",
+        "Hashed",
         "Learner",
         "MissingExtraError",
         "Model",

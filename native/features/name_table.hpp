@@ -129,9 +129,7 @@ public:
         if (&other == this) return size();
         const std::scoped_lock held(lock_, other.lock_);
         for (std::size_t i = start; i < other.hashes_.size(); ++i) add_one(other.hashes_[i], other.text_of(i));
-        for (std::size_t word = 0; word < other.unnamed_.size(); ++word)
-            for (std::uint64_t bits = other.unnamed_[word]; bits; bits &= bits - 1)
-                mark_lost(static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits))));
+        other.each_lost([this](std::uint32_t slot) { mark_lost(slot); });
         return other.hashes_.size();
     }
 
@@ -202,19 +200,25 @@ public:
         require(begin == text.size(), "names: text without an entry");
     }
 
-    // What happened before the entries were saved. `slots` are those that are known to be without a name in a full table.
-    void restore_counts(std::size_t collisions, std::size_t lost, bool full, const std::int32_t* slots, std::size_t count) {
+    // After `load`: how many names collided, whether the table was full, and some slots that had no name then.
+    void restore(std::size_t collisions, bool full, const std::int32_t* slots, std::size_t count) {
         const std::scoped_lock held(lock_);
         if (collisions < collisions_) throw std::invalid_argument("names: there are more collisions than are counted");
-        if (lost && !full) throw std::invalid_argument("names: some are lost, but there is room for more");
-        if (lost > std::size_t{mask_} + 1) throw std::invalid_argument("names: more are lost than there are slots");
         collisions_ = collisions;
         full_ = full;
-        if (full_)
-            for (std::size_t i = 0; i < count; ++i)
-                if (slots[i] >= 0 && static_cast<std::uint32_t>(slots[i]) <= mask_)
-                    mark_lost(static_cast<std::uint32_t>(slots[i]));
-        lost_ = lost;
+        for (std::size_t i = 0; full_ && i < count; ++i) {
+            if (slots[i] < 0 || static_cast<std::uint32_t>(slots[i]) > mask_)
+                throw std::invalid_argument("names: there is no such slot");
+            mark_lost(static_cast<std::uint32_t>(slots[i]));
+        }
+    }
+
+    // The slots that are counted in `lost`, in order.
+    std::vector<std::int32_t> lost_slots() const {
+        const std::scoped_lock held(lock_);
+        std::vector<std::int32_t> out;
+        each_lost([&](std::uint32_t slot) { out.push_back(static_cast<std::int32_t>(slot)); });
+        return out;
     }
 
 private:
@@ -288,6 +292,13 @@ private:
         hashes_.push_back(hash);
         text_.append(name);
         ends_.push_back(text_.size());
+    }
+
+    template <class Function>
+    void each_lost(Function&& f) const {
+        for (std::size_t word = 0; word < unnamed_.size(); ++word)
+            for (std::uint64_t bits = unnamed_[word]; bits; bits &= bits - 1)
+                f(static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits))));
     }
 
     void mark_lost(std::uint32_t slot) {

@@ -27,6 +27,7 @@ _PACKAGES = {
         "RowError",
         "SortedRowsWarning",
     ],
+    "features": ["Columns", "Hashed"],
     "learners": ["Learner", "learner_names", "make_learner"],  # and every registered learner
     "metrics": ["Estimate", "StreamingAuc", "WindowedAuc", "auc", "auc_interval"],
     "model": ["Model"],
@@ -49,7 +50,7 @@ def __getattr__(name: str) -> object:
         value = getattr(import_module(f"rarestream.{_PACKAGE_OF[name]}"), name)
     elif name == "__all__":
         value = _public_names()
-    elif not name.startswith("_") and name in _learners():
+    elif name[:1].isupper() and name in _learners():  # not for `from rarestream import datasets`, which asks here first
         value = _learners()[name]
     else:
         raise AttributeError(f"module 'rarestream' has no attribute {name!r}")

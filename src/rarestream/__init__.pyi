@@ -10,6 +10,8 @@ from rarestream.errors import OutputError as OutputError
 from rarestream.errors import RarestreamError as RarestreamError
 from rarestream.errors import RowError as RowError
 from rarestream.errors import SortedRowsWarning as SortedRowsWarning
+from rarestream.features.space import Columns as Columns
+from rarestream.features.space import Hashed as Hashed
 from rarestream.learners.adagrad import AdaGrad as AdaGrad
 from rarestream.learners.adaoam import AdaOam as AdaOam
 from rarestream.learners.auto import Auto as Auto
@@ -39,12 +41,14 @@ __all__ = [
     "AdaOam",
     "Auto",
     "Block",
+    "Columns",
     "DataError",
     "DualAveraging",
     "Estimate",
     "Fsauc",
     "FtrlAuc",
     "FtrlProximal",
+    "Hashed",
     "Learner",
     "MissingExtraError",
     "Model",

@@ -2,7 +2,7 @@
 
 A score is <w, x> of the row as the model scales it. With x as given, the scale is a factor f per feature:
 
-    none: f = 1        unit: f = 1 / |x|        max: f = 1 / m_j / |x / m|,     m_j the largest |x_j| so far, or this one
+    none: f = 1        unit: f = 1 / |x|        max: f = 1 / m_j / |x / m|,    m_j the largest |x_j| so far or here
 
 so a feature adds x_j times w_j f_j: its value as given times a weight that holds for this row.
 """

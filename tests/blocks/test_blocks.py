@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rarestream import Block, DataError, Model, auc, learner_names
+from rarestream import Block, Columns, DataError, Model, auc, learner_names
 from rarestream.blocks import SHARED_FROM, concatenate
 from rarestream.errors import RowError
-from tests.strategies import block_of, blocks
+from rarestream.readers.shuffle import shuffled
+from rarestream.readers.split import split_blocks
+from tests.strategies import block_of, blocks, hashed_block, random_block
 
 
 def test_every_field_has_one_dtype_whatever_came():
@@ -280,3 +282,46 @@ def test_a_block_says_how_large_it_is_not_what_is_in_it():
     block = block_of([{0: 1.0, 5: 2.0}, {1: 1.0}], [1, -1])
     assert repr(block) == "<Block: 2 rows (1 positive), 3 non-zeros, 6 columns>"
     assert "no labels" in repr(block_of([{0: 1.0}]))
+
+
+def test_rows_keep_their_feature_space_wherever_they_go():
+    block = hashed_block(50, 6)
+    space = block.space
+    assert space is not None
+    for same in (
+        block[3:9],
+        block.take(np.array([4, 2])),
+        block.balanced(),
+        block.within(10),
+        concatenate([block[:3], block[3:]]),
+        replace(block, labels=None),
+        *split_blocks([block], 7, 3),
+        *shuffled(iter([block[:20], block[20:]]), 1, 10**9),
+        *shuffled(iter([block[:20], block[20:]]), 1, 1 << 10),  # through files
+    ):
+        assert same.space is space
+    assert "hashed features with 6 bits" in repr(block)
+    assert random_block(3, 5, 2).space is None
+
+
+def test_rows_of_different_feature_spaces_are_not_joined():
+    hashed, columns = hashed_block(5, 6), random_block(5, 20, 3)
+    rule = "rows of hashed features with 6 bits and of column numbers cannot be joined"
+    with pytest.raises(DataError, match=rule):
+        concatenate([hashed, columns])
+    with pytest.raises(DataError, match="rows of column numbers and of hashed features with 6 bits cannot"):
+        concatenate([columns, hashed])
+    with pytest.raises(DataError, match="6 bits and of hashed features with 7 bits"):
+        concatenate([hashed, hashed_block(5, 7)])
+
+
+def test_rows_of_two_spaces_with_the_same_bits_are_joined_with_the_names_of_both():
+    one, other = hashed_block(5, 10, words=5), hashed_block(5, 10, words=8)
+    joined = concatenate([one, other])
+    assert joined.space is one.space
+    assert len(one.space.names) == len(other.space.names) == 8
+
+
+def test_rows_of_dicts_need_a_hashed_space():
+    with pytest.raises(TypeError, match=r"Block.of_dicts: features must be a Hashed, got Columns"):
+        Block.of_dicts([{"a": "x"}], features=Columns())

@@ -23,7 +23,7 @@ def test_commands():
     assert (
         offered("")
         == offered()
-        == [*["train", "race", "compare", "predict", "evaluate", "prune", "inspect", "demo", "reproduce"]]
+        == [*["train", "race", "compare", "predict", "evaluate", "prune", "inspect", "datasets", "demo", "reproduce"]]
     )
     assert offered("pr") == ["predict", "prune"]
     assert offered("reproduce", "table") == ["table1", "table2", "table3"]

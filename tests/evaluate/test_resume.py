@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from rarestream import Model, read
 from rarestream.errors import DataError
-from rarestream.evaluate import Place, TrainingRun, place_in, train
-from rarestream.readers.sources import expand
+from rarestream.evaluate import Place, TrainingRun, place_in, reading_settings, train
+from rarestream.readers.sources import Source, expand
 
 
 def rows(first: int, last: int) -> str:
@@ -272,3 +272,62 @@ def test_a_source_from_a_hostile_file_means_new_data(tmp_path, change):
     train(model, read(path))
     assert place_in(model.source, expand(path)).known
     assert place_in({**model.source, **change}, expand(path)) == Place()
+
+
+# -- another format, with options of its own and labels that are text
+
+
+def table(path: Path, first: int, last: int) -> Path:
+    path.write_text("a\tkind\n" + "".join(f"{i % 9}\t{'spam' if i % 4 == 0 else 'ham'}\n" for i in range(first, last)))
+    return path
+
+
+def test_labels_that_are_text_are_the_same_after_a_stop(tab_format, tmp_path):
+    path = table(tmp_path / "a.tab", 0, 300)
+    how = {"target": "kind", "base": 3}
+    model, whole = Model("dual-auc"), Model("dual-auc")
+    train(model, read(path, **how), max_rows=100)
+    train(whole, read(path, **how))
+    assert model.source["settings"]["classes"] == ["ham", "spam"]
+    assert gone_on(model, path).model.to_bytes() == whole.to_bytes()
+
+
+@pytest.mark.parametrize("wrong", [{"base": 12}, {"drop": "x", "base": "y"}, {"classes": ["a"]}, {"positive": []}])
+def test_settings_of_a_format_are_checked_by_its_options(tab_format, tmp_path, wrong):
+    path = table(tmp_path / "a.tab", 0, 300)
+    model = Model("dual-auc")
+    train(model, read(path, target="kind"))
+    assert place_in(model.source, expand(path)).known
+    settings = {**model.source["settings"], **wrong}
+    assert place_in({**model.source, "settings": settings}, expand(path)) == Place()
+
+
+def test_data_of_a_format_that_is_not_known_are_known_but_cannot_be_read(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text(rows(0, 30))
+    model = Model("dual-auc")
+    train(model, read(path))
+    model.source = {**model.source, "settings": {**model.source["settings"], "format": "later"}}
+    place = place_in(model.source, expand(path))
+    assert place.known and place.settings["format"] == "later"
+    with pytest.raises(DataError, match="format must be one of"):
+        read(path, **{word: value for word, value in place.settings.items() if word != "zero_based"})
+
+
+def test_other_data_are_read_with_what_the_model_remembers_where_their_format_has_it(tab_format, tmp_path):
+    path = table(tmp_path / "a.tab", 0, 300)
+    model, numbers = Model("dual-auc"), Model("dual-auc")
+    train(model, read(path, target="kind", base=3, max_bad_rows=5, shuffle=7))
+    labels = {"classes": ["ham", "spam"]}
+    kept = {"target": "kind", "base": 3, "drop": [], "strict": False, **labels}
+    assert reading_settings(model.source) == {"format": "tab", **kept}
+    for name, expected in (("b.tab", kept), ("-", {"format": "tab", **kept}), ("b.svm", {})):
+        source = Source(name, name, None)
+        assert reading_settings(model.source, [source]) == expected
+    assert reading_settings(model.source, [Source("b.svm", "b.svm", None)], "tab") == kept
+    assert reading_settings(model.source, [Source("b.tab", "b.tab", None)], "svmlight") == {}
+    svm = tmp_path / "a.svm"
+    svm.write_text(rows(0, 30).replace("-1 ", "0 "))
+    train(numbers, read(svm, zero_based=True))
+    assert reading_settings(numbers.source) == {"zero_based": True, "classes": [None, 1]}
+    assert reading_settings(numbers.source, expand(path)) == {"classes": [None, 1]}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from svm_rows import stream_of
 
+from rarestream.blocks import concatenate
 from rarestream.errors import DataError
 from rarestream.readers import read
+from rarestream.readers.labels import LabelRule, OneLabelError
 
 
 def labels(text: str, **options: object) -> list[int] | None:
@@ -139,3 +142,100 @@ def test_one_label_and_a_bad_row_among_those_allowed_are_no_reason_to_skip_a_chu
     assert (sum(map(len, stream)), stream.refused) == (200_021, 1)
     with pytest.raises(DataError, match="3 invalid rows, more than max_bad_rows=2"):
         list(read(io.BytesIO(b"2 1:1\n" + b"x\n" * 3 + b"4 1:1\n"), max_bad_rows=2))
+
+
+# -- labels that are text
+
+
+def codes(words: str) -> tuple[np.ndarray, list[str]]:
+    """Labels as a parser of text gives them: positions in a list of texts; a dash is no label."""
+    texts = list(dict.fromkeys(word for word in words.split() if word != "-"))
+    return np.array([np.nan if word == "-" else texts.index(word) for word in words.split()]), texts
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "classes"),
+    [
+        ("yes no no", [1, -1, -1], ("no", "yes")),
+        ("False True", [-1, 1], ("False", "True")),
+        ("NO YES NO", [-1, 1, -1], ("NO", "YES")),
+        ("1 0", [1, -1], (0.0, 1.0)),
+        ("1.0 -1 1", [1, -1, 1], (-1.0, 1.0)),
+        ("1 no", [1, -1], ("no", 1.0)),
+        ("3 5 3", [-1, 1, -1], (3.0, 5.0)),
+        ("spam ham ham", [1, -1, -1], ("ham", "spam")),
+        ("ham spam ham -", [-1, 1, -1, 0], ("ham", "spam")),
+        ("b a", [1, -1], ("a", "b")),  # as often: the later in the alphabet
+        ("yes", [1], (None, "yes")),
+        ("- -", [0, 0], None),
+        ("no no", [-1, -1], None),
+        ("yes true", [1, -1], ("true", "yes")),  # both could be positive: the rarer one
+        ("ham spam eggs ham", [-1, 1, 0, -1], ("ham", "spam")),
+    ],
+)
+def test_two_texts_become_minus_one_and_plus_one(words: str, expected: list[int], classes: tuple | None) -> None:
+    rule = LabelRule(None, optional=False)
+    assert rule.signs(*codes(words)).tolist() == expected
+    assert rule.classes == classes
+
+
+def test_what_was_decided_about_texts_is_said_once_both_are_known() -> None:
+    rule = LabelRule(None, optional=False)
+    rule.signs(*codes("no no"))
+    assert rule.note is None
+    assert rule.signs(*codes("yes no")).tolist() == [1, -1]
+    assert rule.note == "label 'no' counts as -1 and 'yes' as +1"
+    assert rule.signs(*codes("maybe no")).tolist() == [0, -1]
+    assert "a third label, 'maybe', after 'no' and 'yes'" in rule.error_message(0.0, ["maybe"])
+    numbers = LabelRule(None, optional=False)
+    numbers.signs(*codes("1 0"))
+    assert numbers.note is None
+
+
+def test_positive_may_be_a_text_and_a_text_may_be_a_number() -> None:
+    assert LabelRule("spam", optional=False).signs(*codes("spam ham eggs - spam")).tolist() == [1, -1, -1, 0, 1]
+    assert LabelRule(2.0, optional=False).signs(*codes("2 2.0 two 1")).tolist() == [1, 1, -1, -1]
+    assert LabelRule("spam", optional=False).signs(np.array([1.0, np.nan])).tolist() == [-1, 0]
+
+
+def test_numbers_and_texts_of_the_same_column_agree() -> None:
+    rule = LabelRule(None, optional=False)
+    assert rule.signs(np.array([1.0, 0.0, np.nan])).tolist() == [1, -1, 0]
+    assert rule.signs(*codes("0 1.0 yes")).tolist() == [-1, 1, 0]
+    late = LabelRule(None, optional=False)
+    assert late.signs(np.array([1.0])).tolist() == [1]
+    assert late.signs(*codes("1 no")).tolist() == [1, -1]
+    assert late.signs(np.array([1.0, 0.0])).tolist() == [1, 0]
+    assert late.classes == ("no", 1.0)
+
+
+def test_texts_known_from_before_are_not_decided_anew() -> None:
+    rule = LabelRule(None, optional=False, classes=("spam", "ham"))
+    assert rule.signs(*codes("spam spam ham")).tolist() == [-1, -1, 1]
+    assert rule.note is None
+    assert rule.signs(*codes("eggs")).tolist() == [0]
+    assert "label 'eggs', but 'ham' counts as +1 and 'spam' as -1" in rule.error_message(0.0, ["eggs"])
+
+
+def test_one_text_alone_decides_nothing() -> None:
+    rule = LabelRule(None, optional=False)
+    assert rule.undecided(*codes("spam - spam"))
+    assert not rule.undecided(*codes("spam ham"))
+    assert not rule.undecided(*codes("no"))
+    with pytest.raises(OneLabelError) as raised:
+        rule.signs(*codes("spam - spam"))
+    assert "the first rows have only the label 'spam'; labels are" in raised.value.message("first rows")
+    assert LabelRule(None, optional=True).signs(*codes("spam spam")).tolist() == [0, 0]
+
+
+def test_many_different_texts_are_refused_one_by_one(tab_format: str) -> None:
+    text = b"y\ta\n" + b"".join(b"id%d\t1\n" % i for i in range(10))
+    with pytest.raises(DataError, match="<file>:4:1: a third label, 'id2', after 'id0' and 'id1'.*positive=VALUE"):
+        list(read(io.BytesIO(text), "tab"))
+    stream = read(io.BytesIO(text), "tab", max_bad_rows=8)
+    assert (sum(map(len, stream)), stream.refused) == (2, 8)
+    stream = read(io.BytesIO(text), "tab", positive="id3")
+    assert concatenate(stream).labels.tolist() == [1 if i == 3 else -1 for i in range(10)]  # type: ignore[union-attr]
+    assert stream.settings["positive"] == "id3"
+    assert stream.settings["classes"] is None
+    assert stream.notes == []

@@ -81,8 +81,14 @@ def compare(
     if out is not None:
         outputs.for_folder(out, FILES, outputs.files_of(data))
     show = _Show(live=not quiet and sys.stderr.isatty(), quiet=quiet)
-    loaded = load_rows(data, max_rows, **reading.settings())
+    with reading.reported():
+        loaded = load_rows(data, max_rows, **reading.settings())
     options.warn_of_refused(loaded.refused, loaded.refusals)
+    if not quiet:
+        for note in loaded.notes:
+            show.note(note)
+        if loaded.unlabelled:
+            show.note(options.unlabelled(loaded.unlabelled))
     try:
         with _ended_by_term():
             comparison = compared(

@@ -32,7 +32,8 @@ def doctor(
     from rarestream.doctor import examine
 
     options.check_paths(data)
-    report = examine(data, rows=rows, **reading.settings())
+    with reading.reported():
+        report = examine(data, rows=rows, **reading.settings())
     if json:
         look.print_json(report.record())
     else:
@@ -155,7 +156,7 @@ def _show_problems(problems: list[Problem]) -> None:
         return
     for problem in problems:
         what = problem.what[:1].upper() + problem.what[1:]
-        lines = look.wrap(f"{what} {problem.way_on}" if not problem.details else what, look.width() - 11)
+        lines = look.wrap(what if problem.details else f"{what} {problem.way_on}".rstrip(), look.width() - 11)
         for detail in problem.details:
             lines += [f"  {part}" for part in look.wrap(plain(detail), look.width() - 13)]
         if problem.details and problem.way_on:

@@ -33,22 +33,21 @@ def evaluate(
     not learned. With --scores FILE, scores from any source are evaluated.
     """
     from rarestream.evaluate import evaluate as held_out
-    from rarestream.evaluate import evaluate_scores, reading_settings
+    from rarestream.evaluate import evaluate_scores
     from rarestream.model import Model
-    from rarestream.readers import read
 
     learned: bool | None = None  # unknown for scores from a file
     if scores is not None:
         if model is not None or data:
             raise UsageError("cannot be combined with MODEL and DATA.", "--scores")
         options.check_paths([scores])
-        result = evaluate_scores(scores, reading.positive)
+        result = evaluate_scores(scores, reading.settings().get("positive"))
     else:
         if model is None or not data:
             raise UsageError("Missing arguments: MODEL and DATA, or --scores FILE.")
         loaded = Model.load(model)
         options.check_paths(data)
-        stream = read(data, **{**reading_settings(loaded.source), **reading.settings()})
+        stream = reading.open(data, reading.settings_for(loaded, data))
         learned = options.warn_if_learned(loaded, data)
         result = held_out(loaded, stream)
         options.warn_of_refused(stream.refused, stream.refusals)

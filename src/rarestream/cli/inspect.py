@@ -64,7 +64,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "looks_sorted": model.order.suspicious,
         "source": model.source,
         # Without a file, columns are those of the arrays that a program passed in: from 0.
-        "zero_based": kept is None or bool(kept[1].settings["zero_based"]),
+        "zero_based": kept is None or bool(kept[1].settings.get("zero_based")),
     }
 
 

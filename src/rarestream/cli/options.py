@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from rarestream.cli import failures
-from rarestream.cli.parser import Argument, Option, Options, UsageError, require_choice
+from rarestream.cli.parser import Argument, Option, Options, Parameter, UsageError, require_choice
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.model import Model
+    from rarestream.readers import Stream
+    from rarestream.readers.options import OptionInfo
 
 
 def learners() -> Sequence[str]:
@@ -58,70 +61,126 @@ Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only warnings and er
 
 
 class Reading(Options):
-    """How rows are read, with labels or without."""
+    """How rows are read, with labels or without. The options are those that the formats declare."""
 
     title = "Reading DATA"
+    commands: ClassVar[tuple[str, ...]] = ("all",)  # of the options that are declared for some commands only
+    defaults: ClassVar[Mapping[str, str]] = {}  # what the help page says of some defaults, in place of the usual
 
     format: Annotated[
         str | None,
         Option("--format", metavar="NAME", help="Format of DATA.", choices=_formats, default="by the file's suffix"),
     ] = None
-    zero_based: Annotated[
-        bool | None,
+    config: Annotated[
+        Path | None,
         Option(
-            "--zero-based",
-            off="--one-based",
-            help="Whether columns count from 0 or from 1.",
-            default="as in the model, else detected",
-        ),
-    ] = None
-    max_bad_rows: Annotated[
-        int | None,
-        Option("--max-bad-rows", metavar="N", help="Maximum number of invalid rows to skip.", min=0, default="0"),
-    ] = None
-    threads: Annotated[
-        int | None,
-        Option(
-            "--threads",
-            metavar="N",
-            help="Number of threads that parse ahead; 0 for none.",
-            min=0,
-            default="by the number of cores",
+            "--config",
+            metavar="FILE",
+            help="A TOML file with options for reading; those of the command line come first.",
         ),
     ] = None
 
+    @classmethod
+    def parameters(cls, group: str) -> list[Parameter]:
+        from rarestream.readers.formats import options_of_formats
+        from rarestream.readers.options import FormatOptions, options_of
+
+        common = options_of(FormatOptions)
+        found = super().parameters(group)
+        for name, (info, formats) in options_of_formats().items():
+            if info.commands in cls.commands:
+                title = cls.title if name in common else f"Reading {', '.join(formats)}"
+                found.append(_parameter(info, cls.defaults.get(name, info.default_text), group, title))
+        return sorted(found, key=lambda parameter: parameter.title != cls.title)
+
     def settings(self) -> dict[str, Any]:
-        """The arguments of `read` that were given."""
-        return drop_none(**vars(self))
+        """The arguments of `read` that were given: on the command line, or else in the file of --config."""
+        from rarestream.readers.formats import options_of_formats
+
+        infos = {name: info for name, (info, _) in options_of_formats().items()}
+        found = {
+            name: value
+            for name, value in self._configured().items()
+            if name not in infos or infos[name].commands in self.commands
+        }
+        for name, value in vars(self).items():
+            if name not in infos:
+                if name != "config" and value is not None:
+                    found[name] = value
+            elif value is not None and (value != infos[name].not_given or name not in found):
+                with self.reported():
+                    found[name] = infos[name].checked(value)
+        return found
+
+    def settings_for(self, model: Model, data: Sequence[str]) -> dict[str, Any]:
+        """The arguments of `read` for data that a model scores: those given, and what it remembers for the others."""
+        from rarestream.evaluate import reading_settings
+        from rarestream.readers.sources import expand
+
+        given = self.settings()
+        return {**reading_settings(model.source, expand(list(data)), given.get("format")), **given}
+
+    def open(self, data: Sequence[str], settings: Mapping[str, Any]) -> Stream:
+        """Open the data; UsageError if an option is not one of their format."""
+        from rarestream.readers import read
+
+        with self.reported():
+            return read(data, **settings)
+
+    @contextmanager
+    def reported(self) -> Iterator[None]:
+        """Context in which an option that is not allowed is a UsageError that names it as the user wrote it."""
+        from rarestream.readers.options import OptionError
+
+        try:
+            yield
+        except OptionError as error:
+            raise UsageError(error.reason, self._written(error.option)) from None
+
+    def _written(self, name: str) -> str:
+        """An option as the user wrote it."""
+        from rarestream.readers.formats import options_of_formats
+
+        info = options_of_formats()[name][0]
+        value = getattr(self, name, None)
+        if self.config is not None and (value is None or value == info.not_given):
+            return f"{plain(self.config)}: {name}"
+        return info.off if info.off is not None and value is False else info.flags[0]
+
+    def _configured(self) -> dict[str, Any]:
+        from rarestream.cli.config import read_config
+
+        return {} if self.config is None else read_config(self.config)
+
+
+def _parameter(info: OptionInfo, default: str | None, group: str, title: str) -> Parameter:
+    repeated = info.kind is tuple
+    kind = str if repeated or (info.check is not None and info.kind is not bool) else info.kind
+    help = f"{info.help.removesuffix('.')}; comma-separated, or repeated." if repeated else info.help
+    option = Option(
+        *info.flags,
+        help=help,
+        metavar=info.metavar,
+        off=info.off,
+        min=info.min,
+        max=info.max,
+        choices=(lambda: info.choices) if info.choices else None,
+        default=default,
+        split=repeated,
+    )
+    return Parameter(info.name, kind, repeated, False, info.not_given, option, group, title)
 
 
 class ReadingLabelled(Reading):
     """How rows with labels are read."""
 
-    positive: Annotated[
-        float | None,
-        Option(
-            "--positive",
-            metavar="VALUE",
-            help="The label that counts as positive, against all others.",
-            default="the larger of two labels",
-        ),
-    ] = None
+    commands: ClassVar[tuple[str, ...]] = ("all", "labels")
 
 
 class ReadingToLearn(ReadingLabelled):
-    """How rows are read that are to be learned: in which order, and up to which line."""
+    """How rows are read that are to be learned: in which order, and up to which line, too."""
 
-    shuffle: Annotated[
-        int | None, Option("--shuffle", metavar="SEED", help="Learn rows in a random order drawn with this seed.")
-    ] = None
-    finished: Annotated[
-        bool,
-        Option(
-            "--finished",
-            help="Learn a last line without a line end too. By default it is left out, as it may be incomplete.",
-        ),
-    ] = False
+    commands: ClassVar[tuple[str, ...]] = ("all", "labels", "learning")
 
 
 def drop_none(**settings: Any) -> dict[str, Any]:
@@ -178,6 +237,13 @@ def warn_of_refused(refused: int, first: Sequence[str]) -> None:
 
     if refused:
         look.warn(look.refused(refused, first))
+
+
+def unlabelled(rows: int) -> str:
+    """What is said of rows that have no label."""
+    from rarestream.cli import look
+
+    return f"{look.counted(rows, 'row')} without a label {'was' if rows == 1 else 'were'} not learned."
 
 
 def parse_setting(learner: str, text: str) -> tuple[str, Any]:

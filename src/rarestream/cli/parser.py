@@ -53,6 +53,8 @@ class Option:
         Returns the allowed values. Called only when the option is given or completed.
     default
         What the help page says of the default, where that is not the default of the parameter.
+    split
+        For an option that may be repeated: whether commas separate several values of one word.
     """
 
     def __init__(
@@ -65,9 +67,10 @@ class Option:
         max: float | None = None,
         choices: Callable[[], Sequence[str]] | None = None,
         default: str | None = None,
+        split: bool = False,
     ) -> None:
         self.flags, self.help, self.metavar, self.off = flags, help, metavar, off
-        self.min, self.max, self.choices, self.default = min, max, choices, default
+        self.min, self.max, self.choices, self.default, self.split = min, max, choices, default, split
 
 
 class Argument:
@@ -84,6 +87,16 @@ class Options:
 
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
+
+    @classmethod
+    def parameters(cls, group: str) -> list[Parameter]:
+        """The options, as those of the parameter `group` of a command."""
+        found = []
+        for name, hint in typing.get_type_hints(cls, include_extras=True).items():
+            if hasattr(hint, "__metadata__"):
+                default = {name: getattr(cls, name)} if hasattr(cls, name) else {}
+                found.append(_parameter(name, hint, default, group, cls.title))
+        return found
 
 
 class Parameter(NamedTuple):
@@ -152,10 +165,7 @@ def parameters_of(function: Callable[..., None]) -> list[Parameter]:
     }
     for name, hint in typing.get_type_hints(function, include_extras=True).items():
         if isinstance(hint, type) and issubclass(hint, Options):
-            for inner, inner_hint in typing.get_type_hints(hint, include_extras=True).items():
-                if hasattr(inner_hint, "__metadata__"):
-                    default = {inner: getattr(hint, inner)} if hasattr(hint, inner) else {}
-                    parameters.append(_parameter(inner, inner_hint, default, name, hint.title))
+            parameters += hint.parameters(name)
         elif hasattr(hint, "__metadata__"):
             parameters.append(_parameter(name, hint, defaults, None, "Options"))
     return parameters
@@ -204,7 +214,9 @@ class Command:
             if parameter.kind is bool:
                 given[parameter.name] = flag != parameter.spec.off
             elif parameter.repeated:
-                given.setdefault(parameter.name, []).append(parameter.convert(word))
+                parts = [part.strip() for part in word.split(",")] if parameter.spec.split else [word]
+                values = [parameter.convert(part) for part in parts if part or not parameter.spec.split]
+                given.setdefault(parameter.name, []).extend(values)
             else:
                 given[parameter.name] = parameter.convert(word)
         for parameter in self.arguments:

@@ -31,9 +31,7 @@ def predict(
 
     The scores are in the order of the rows; larger means more likely positive. Labels are not needed and are ignored.
     """
-    from rarestream.evaluate import reading_settings
     from rarestream.model import Model
-    from rarestream.readers import read
 
     loaded = Model.load(model)
     options.check_paths(data)
@@ -42,9 +40,9 @@ def predict(
     whole = False
     if output is not None:
         whole = outputs.for_scores(output, [model, *outputs.files_of(data)], overwrite)
-    learned = reading_settings(loaded.source)
-    base = {"zero_based": learned["zero_based"]} if "zero_based" in learned else {}
-    stream = read(data, **{**base, **reading.settings()}, labels="optional")
+    settings = reading.settings_for(loaded, data)
+    settings = {name: value for name, value in settings.items() if name not in ("positive", "classes")}
+    stream = reading.open(data, {**settings, "labels": "optional"})
     row, beyond = 0, 0
     with _opened(output, whole) as out:
         for block in stream:

@@ -61,9 +61,8 @@ def prune(
     The largest weights are kept, the others become zero. The file written is for scoring: it cannot be resumed. With
     --on DATA, rows that were not learned, the loss of AUC is shown.
     """
-    from rarestream.evaluate import can_draw, reading_settings
+    from rarestream.evaluate import can_draw
     from rarestream.model import Model
-    from rarestream.readers import read
     from rarestream.system import write_whole
 
     asked = options.drop_none(nonzeros=nonzeros, bytes=bytes, auc_loss=auc_loss)
@@ -78,7 +77,7 @@ def prune(
         can_draw()
     curve = None
     if on:
-        stream = read(on, **{**reading_settings(loaded.source), **reading.settings()})
+        stream = reading.open(on, reading.settings_for(loaded, on))
         options.warn_if_learned(loaded, on, "and the loss is not that on new rows")
         pruned, curve = _measured(loaded, asked, stream, many)
         options.warn_of_refused(stream.refused, stream.refusals)

@@ -11,6 +11,7 @@ from rarestream.cli.parser import Option, UsageError
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
+    from rarestream.evaluate import TrainingRun
     from rarestream.race import Entrant, RaceResult, Racing
 
 
@@ -92,11 +93,10 @@ def race(
     from rarestream.errors import DataError
     from rarestream.evaluate import TrainingRun
     from rarestream.race import Racing
-    from rarestream.readers import read
 
     field = _settings(learner, set, rivals)
     racing = Racing(field, scale=scale or "unit", holdout=holdout, retire=not keep_all, memory=_bytes(memory))
-    stream = read(data, **reading.settings())
+    stream = reading.open(data, reading.settings())
     options.check_passes(passes, stream.size)
     run = TrainingRun(racing, stream, passes=passes, max_rows=max_rows, marks=marks)
     show = running.progress_bar(run, progress, json, quiet)
@@ -104,7 +104,7 @@ def race(
         for line in _plan(racing):
             show.note(line)
     with running.stopped_by_signals(run):
-        running.learn(run, show, lambda: None, None)
+        running.learn(run, show, lambda: None, None, quiet)
         if run.interrupted and not run.rows:
             failures.exit_with("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         try:
@@ -118,8 +118,10 @@ def race(
         show.note(replaced)
     running.warn(run, show)
     if json:
-        _emit(result, run.refused, run.interrupted, show.seconds, target)
+        _emit(result, run, show.seconds, target)
     if not quiet:
+        if run.unlabelled:
+            show.note(options.unlabelled(run.unlabelled))
         _print_summary(result, racing, show.note, target)
     if run.interrupted:
         failures.exit_with(f"interrupted; the leading settings so far are in {plain(target)}.", failures.INTERRUPTED)
@@ -217,7 +219,7 @@ def _print_summary(result: RaceResult, racing: Racing, note: Any, target: Path) 
     note(look.scoring_size(model, nonzeros))
 
 
-def _emit(result: RaceResult, refused: int, interrupted: bool, seconds: float, target: Path) -> None:
+def _emit(result: RaceResult, run: TrainingRun, seconds: float, target: Path) -> None:
     from rarestream.cli.progress import emit, number
 
     def record(entrant: Entrant) -> dict[str, Any]:
@@ -250,8 +252,9 @@ def _emit(result: RaceResult, refused: int, interrupted: bool, seconds: float, t
             "judged": result.judged,
             "nonzeros": model.nonzeros,
             "n_features": model.n_features,
-            "refused": refused,
-            "interrupted": interrupted,
+            "refused": run.refused,
+            "unlabelled": run.unlabelled,
+            "interrupted": run.interrupted,
             "seconds": round(seconds, 3),
             "model": str(target),
         }

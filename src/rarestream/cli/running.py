@@ -66,16 +66,20 @@ def progress_bar(run: TrainingRun, pace: str | None, json: bool, quiet: bool) ->
     return ProgressBar(run, table=table, live=not quiet and terminal, lines=json)
 
 
-def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_every: int | None) -> None:
-    """Learn all rows of the run, and save every `save_every` of them."""
+def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_every: int | None, quiet: bool) -> None:
+    """Learn all rows of the run, and save every `save_every` of them; say what the first rows decided, unless quiet."""
     from rarestream.errors import DataError, SortedRowsWarning
 
-    saved = 0
+    saved, noted = 0, 0
     try:
         show.start()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SortedRowsWarning)  # `show` prints it
             for step in run:
+                notes = run.stream.notes[noted:] if run.place.number == 1 and not quiet else []
+                noted += len(notes)
+                for note in notes:
+                    show.note(note)
                 show.step(step)
                 if save_every and run.rows - saved >= save_every:
                     save()

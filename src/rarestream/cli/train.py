@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from rarestream.cli import failures, look, options, outputs, running
 from rarestream.cli.parser import Option, UsageError
@@ -25,16 +25,7 @@ def _dtypes() -> Sequence[str]:
 
 
 class Reading(options.ReadingToLearn):
-    max_bad_rows: Annotated[
-        int | None,
-        Option(
-            "--max-bad-rows",
-            metavar="N",
-            help="Maximum number of invalid rows to skip.",
-            min=0,
-            default="0; with --resume, as before",
-        ),
-    ] = None
+    defaults: ClassVar[Mapping[str, str]] = {"max_bad_rows": "0; with --resume, as before"}
 
 
 Output = Annotated[
@@ -117,11 +108,10 @@ def train(
     target, replaced = running.target(output, resume, data, overwrite)
 
     from rarestream.evaluate import Place, TrainingRun, place_in
-    from rarestream.readers import read
     from rarestream.readers.sources import expand
 
     place = place_in(model.source, expand(data)) if resume else Place()
-    stream = read(data, **_read_settings(place, model, reading))
+    stream = reading.open(data, _read_settings(place, model, data, reading))
     options.check_passes(passes or place.passes, stream.size)
     before = model.source
     run = TrainingRun(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
@@ -138,7 +128,7 @@ def train(
         saved = True
 
     with running.stopped_by_signals(run):
-        running.learn(run, show, save, save_every)
+        running.learn(run, show, save, save_every, quiet)
         if settle:
             model.finish_race()
         news = settle or target != resume or model.source != before
@@ -154,12 +144,15 @@ def train(
                 **counts(run),
                 "rows_this_run": run.rows,
                 "refused": run.refused,
+                "unlabelled": run.unlabelled,
                 "interrupted": run.interrupted,
                 "seconds": round(show.seconds, 3),
                 "model": str(target),
             }
         )
     if not quiet:
+        if run.unlabelled:
+            show.note(options.unlabelled(run.unlabelled))
         _summary(run, model, show, target, scoring_only)
         if run.rows == max_rows and not run.place.complete and not run.interrupted and not scoring_only:
             show.note(f"Stopped by --max-rows. {_to_continue(data, target)}")
@@ -222,16 +215,18 @@ def _learner(name: str, settings: list[str]) -> Any:
         raise UsageError(str(error), "--set") from None
 
 
-def _read_settings(place: Place, model: Model, reading: Reading) -> dict[str, Any]:
+def _read_settings(place: Place, model: Model, data: list[str], reading: Reading) -> dict[str, Any]:
     """The arguments of `read`: as the model remembers for data it knows, else as given, with its base and labels."""
+    from rarestream.readers.options import as_json
+
     given = reading.settings()
     aside = {word: given.pop(word) for word in ("max_bad_rows", "threads") if word in given}
     finished = _finished(place, given.pop("finished"))
-    found = dict(place.settings) if place.known else _unknown_data(model, given)
+    found = dict(place.settings) if place.known else _unknown_data(model, data, given)
     if place.known:
         for word, value in given.items():
             kept = place.settings.get(word)
-            if value != kept:
+            if as_json(value) != kept:
                 option = "--" + word.replace("_", "-")
                 before = f"without {option}" if kept is None else f"with {word}={kept}"
                 raise UsageError(
@@ -241,17 +236,20 @@ def _read_settings(place: Place, model: Model, reading: Reading) -> dict[str, An
     return found | aside | {"finished": finished}
 
 
-def _unknown_data(model: Model, given: dict[str, Any]) -> dict[str, Any]:
+def _unknown_data(model: Model, data: list[str], given: dict[str, Any]) -> dict[str, Any]:
     """How to read data that the model has not seen. What it learned as positive stays positive."""
     from rarestream.evaluate import reading_settings
+    from rarestream.readers.options import shown_label
+    from rarestream.readers.sources import expand
 
-    learned = reading_settings(model.source)
+    learned = reading_settings(model.source, expand(data), given.get("format"))
     classes = learned.get("classes")
     positive = learned.get("positive", None if classes is None else classes[1])
     if positive is not None and given.get("positive", positive) != positive:
         raise UsageError(
-            f"the model has learned {positive:g} as the positive label, got {given['positive']:g}. Drop --positive, "
-            f"and change the labels of these data so that {positive:g} is positive, or train a new model.",
+            f"the model has learned {shown_label(positive)} as the positive label, got "
+            f"{shown_label(given['positive'])}. Drop --positive, and change the labels of these data so that "
+            f"{shown_label(positive)} is positive, or train a new model.",
             "--positive",
         )
     return {**learned, **given}

@@ -24,6 +24,8 @@ class LoadedRows(NamedTuple):
     block: Block
     refused: int
     refusals: Sequence[str]  # the first of them
+    unlabelled: int = 0  # rows left out because they have no label
+    notes: Sequence[str] = ()  # what the first rows decided
 
 
 def load_rows(data: list[str], max_rows: int | None = None, **how: Any) -> LoadedRows:
@@ -34,7 +36,8 @@ def load_rows(data: list[str], max_rows: int | None = None, **how: Any) -> Loade
         rows += len(block)
         if max_rows is not None and rows >= max_rows:
             break
-    return LoadedRows(concatenate(blocks)[:max_rows], stream.refused, stream.refusals)
+    block = concatenate(blocks)[:max_rows]
+    return LoadedRows(block, stream.refused, stream.refusals, stream.unlabelled, stream.notes)
 
 
 def data_name(data: Sequence[str]) -> str:

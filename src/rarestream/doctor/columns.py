@@ -18,6 +18,7 @@ from rarestream.metrics import auc
 FOLDS = 5
 SHOWN_VALUES = 3  # examples of a column
 ENOUGH_ROWS = 10  # of each class, to measure how a column predicts the label
+_NUMBERS = (*"+-.0123456789",)  # how they start
 BATCH = 100_000  # names that are Python strings at once
 
 F64 = NDArray[np.float64]
@@ -53,6 +54,8 @@ class Column(NamedTuple):
         Number of rows with the most frequent value.
     ascending : float or None
         Share of the neighbouring rows whose values do not descend, of numbers and dates.
+    named_like_value : bool
+        Whether the name is one of the values, or both are numbers.
     """
 
     name: str
@@ -66,7 +69,8 @@ class Column(NamedTuple):
     words: tuple[str, ...]
     length: float
     largest: int
-    ascending: float | None
+    ascending: float | None = None
+    named_like_value: bool = False
 
 
 class Cells(NamedTuple):
@@ -139,7 +143,7 @@ def describe(table: Table, name: str, role: str, kinds: int, labels: NDArray[np.
     cells = table.cells(name)
     counts = np.bincount(cells.values, minlength=len(cells.slots))
     filled = len(np.unique(cells.rows))
-    numbers, words, length = _texts(table, name, cells)
+    numbers, words, length, alike = _texts(table, name, cells)
     dated = kinds & Kind.DATE and len(cells.slots) > 0
     times = _times(table, name, cells) if dated else None
     measured = None
@@ -160,23 +164,32 @@ def describe(table: Table, name: str, role: str, kinds: int, labels: NDArray[np.
         float((length * counts).sum() / counts.sum()) if len(counts) else 0.0,
         int(counts.max()) if len(counts) else 0,
         _ascending(cells, order),
+        alike,
     )
 
 
-def _texts(table: Table, name: str, cells: Cells) -> tuple[F64, list[str], F64]:
-    """Return of each value its number, NaN if it is none, and of how many words it is; and a few that are no numbers."""
+def _texts(table: Table, name: str, cells: Cells) -> tuple[F64, list[str], F64, bool]:
+    """Return of each value its number, NaN if it is none, a few that are no numbers, and of each its number of words;
+    and whether the column's name could be one of them."""
+    alike = False
     numbers = np.full(len(cells.slots), np.nan)
     length = np.empty(len(cells.slots))
     words: list[str] = []
     for at, text in enumerate(table.texts(name, cells.slots)):
         length[at] = 1 + text.count(" ")
-        try:
-            numbers[at] = float(text) if text[:1] in "+-.0123456789" else math.nan
-        except ValueError:
-            pass
+        numbers[at] = _number(text)
+        alike = alike or text == name
         if len(words) <= SHOWN_VALUES and not math.isfinite(numbers[at]):
             words.append(text)
-    return numbers, words, length
+    return numbers, words, length, alike or (math.isfinite(_number(name)) and bool(np.isfinite(numbers).all()))
+
+
+def _number(text: str) -> float:
+    """Return the number that a text is; NaN if it is none."""
+    try:
+        return float(text) if text.startswith(_NUMBERS) else math.nan
+    except ValueError:
+        return math.nan
 
 
 def _times(table: Table, name: str, cells: Cells) -> F64 | None:

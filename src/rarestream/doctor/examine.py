@@ -244,7 +244,7 @@ class _Examination:
             describe(table, name, roles.get(name, "feature"), kinds.get(name, 1), signs) for name in table.columns
         ]
         report.columns += [
-            Column(column.name, "feature", 0, 0, 0, (), None, 0.0, (), 0.0, 0, None)
+            Column(column.name, "feature", 0, 0, 0, (), None, 0.0, (), 0.0, 0)
             for column in plan.columns
             if not column.kinds
         ]

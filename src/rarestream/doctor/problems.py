@@ -16,6 +16,7 @@ FEW_POSITIVES = 20
 ENOUGH_CELLS = 50  # below which nothing is concluded from the values of a column
 WORDS_OF_TEXT = 3.5  # mean number of words from which a column looks like free text
 MANY_DUPLICATES = 0.1
+LONGEST_NAME = 40  # characters of a column's name in a sentence
 LISTED = 8  # columns that one problem names
 
 
@@ -48,19 +49,36 @@ def ranked(problems: Iterable[Problem]) -> list[Problem]:
     return sorted(problems, key=lambda problem: LEVELS.index(problem.level))
 
 
+def shown(name: str) -> str:
+    """Return the name of a column as a sentence has it: in quotes, and cut if it is long."""
+    return repr(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…")
+
+
 def column_problems(columns: Sequence[Column], rows: int) -> Iterator[Problem]:
     """Yield what the columns of a table show."""
     features = [column for column in columns if column.role == "feature" and column.kinds]
     for column in features:
         if column.auc is not None and column.auc > LEAK:
-            yield leak(f"column {column.name!r}", column.auc, (("ignore", column.name),))
+            yield leak(f"column {shown(column.name)}", column.auc, (("ignore", column.name),))
     leaks = {column.name for column in features if column.auc is not None and column.auc > LEAK}
     features = [column for column in features if column.name not in leaks]
+    yield from _heading(columns)
     yield from _mixed(features)
     yield from _texts(features)
     yield from _ids(features, rows)
     yield from _orders(features)
     yield from _useless(features, rows)
+
+
+def _heading(columns: Sequence[Column]) -> Iterator[Problem]:
+    """Yield whether the names of the columns look like data: a number, or a value that the column has, too."""
+    odd = [column for column in columns if column.named_like_value and column.distinct > 0]
+    if odd:
+        yield Problem(
+            "warning",
+            f"the first row looks like data: {shown(odd[0].name)} is the name of a column, and looks like its values.",
+            "If the file has no heading, name the columns: --columns NAMES.",
+        )
 
 
 def leak(what: str, auc: float, options: tuple[tuple[str, str], ...]) -> Problem:
@@ -73,10 +91,10 @@ def leak(what: str, auc: float, options: tuple[tuple[str, str], ...]) -> Problem
 def _mixed(columns: Sequence[Column]) -> Iterator[Problem]:
     for column in columns:
         if column.kinds == Kind.CATEGORY and NEARLY_ALL <= column.numbers < 1 and 0 < len(column.words) <= 3:
-            words = ", ".join(repr(word) for word in column.words)
+            words = ", ".join(shown(word) for word in column.words)
             yield Problem(
                 "warning",
-                f"column {column.name!r} is a category because of {words}; its other values are numbers.",
+                f"column {shown(column.name)} is a category because of {words}; its other values are numbers.",
                 "If that means a missing value, pass --missing.",
                 tuple(("missing", word) for word in column.words),
             )
@@ -97,7 +115,7 @@ def _texts(columns: Sequence[Column]) -> Iterator[Problem]:
         if _is_text(column):
             yield Problem(
                 "warning",
-                f"column {column.name!r} looks like free text: {column.distinct:,} different values, "
+                f"column {shown(column.name)} looks like free text: {column.distinct:,} different values, "
                 f"{column.length:.0f} words each.",
                 "To learn its words, pass --text.",
                 (("text", column.name),),
@@ -109,7 +127,7 @@ def _ids(columns: Sequence[Column], rows: int) -> Iterator[Problem]:
         if not column.kinds & Kind.CATEGORY or _is_text(column) or not _all_different(column, NEARLY_ALL, rows):
             continue
         what = (
-            f"column {column.name!r} has {column.distinct:,} different values in {rows - column.missing:,} rows: as a "
+            f"column {shown(column.name)} has {column.distinct:,} different values in {rows - column.missing:,} rows: as a "
             "category it says nothing of new rows."
         )
         if column.kinds & Kind.NUMBER and (column.ascending or 0) < SORTED:
@@ -127,11 +145,11 @@ def _orders(columns: Sequence[Column]) -> Iterator[Problem]:
         if column.ascending >= SORTED:
             time = "in order of time" if date else "sorted"
             way_on = "That is the right order to learn them in: do not shuffle." if date else ""
-            yield Problem("note", f"the rows are {time}, by column {column.name!r}.", way_on)
+            yield Problem("note", f"the rows are {time}, by column {shown(column.name)}.", way_on)
         elif date and column.ascending <= 1 - SORTED:
             yield Problem(
                 "warning",
-                f"the rows are in order of time by column {column.name!r}, the newest first.",
+                f"the rows are in order of time by column {shown(column.name)}, the newest first.",
                 "Sort them by time, so that the model learns from the past and is measured on what follows.",
             )
 
@@ -141,7 +159,7 @@ def _useless(columns: Sequence[Column], rows: int) -> Iterator[Problem]:
     same = [column.name for column in columns if column.distinct == 1 and not column.missing]
     for names, what in ((empty, "empty"), (same, "the same in every row")):
         if names and rows > 1:
-            listed = ", ".join(repr(name) for name in names[:LISTED])
+            listed = ", ".join(shown(name) for name in names[:LISTED])
             more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
             columns_are = f"columns {listed}{more} are" if len(names) > 1 else f"column {listed} is"
             yield Problem("note", f"{columns_are} {what}.", "To leave out what says nothing, pass --ignore.")

@@ -133,7 +133,11 @@ def reading_settings(
         if option.remembered == "any data" and settings.get(name) is not None
     }
     classes = found.get("classes")
-    if classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
+    if not wanted.options.text_labels and any(
+        isinstance(label, str) for label in (found.get("positive"), *(classes or []))
+    ):
+        found = {name: value for name, value in found.items() if name not in ("positive", "classes")}
+    elif classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
         found["classes"] = [None, classes[1]]  # whether -1 or 0 is the negative label depends on the file
     if format is None and own is None and learned.name != DEFAULT:
         found["format"] = learned.name

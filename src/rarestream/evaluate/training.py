@@ -78,6 +78,8 @@ class TrainingRun:
         Number of invalid rows skipped.
     refusals : list of str
         Messages for the first few of them.
+    unlabelled : int
+        Number of rows left out because they have no label.
     interrupted : bool
         Whether `interrupt` was called.
 
@@ -109,6 +111,7 @@ class TrainingRun:
         self.nonzeros = 0
         self.refused = 0
         self.refusals: list[str] = []
+        self.unlabelled = 0
         self.interrupted = False
         self._max_rows = max_rows
         self._marks = iter(marks)
@@ -216,6 +219,7 @@ class TrainingRun:
     def _count_refusals(self) -> None:
         if self.place.number == 1 or not self.refused:  # later passes skip the same rows again
             self.refused, self.refusals = self.stream.refused, self.stream.refusals
+        self.unlabelled = max(self.unlabelled, self.stream.unlabelled)
 
     def _move(self, **changes: int | bool) -> None:
         self.place = dataclasses.replace(self.place, **changes)  # type: ignore[arg-type]

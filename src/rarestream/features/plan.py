@@ -72,10 +72,9 @@ class TablePlan:
     def __post_init__(self) -> None:
         names = [_text(column.name, "a column") for column in self.columns]
         for column in self.columns:
-            if type(column.kinds) is not int or not 0 <= column.kinds <= ALL_KINDS:
-                raise ValueError(
-                    f"plan: the kinds of column {column.name!r} are {column.kinds!r}, not 0 to {ALL_KINDS}"
-                )
+            kinds = column.kinds
+            if type(kinds) is bool or not isinstance(kinds, int) or not 0 <= kinds <= ALL_KINDS:
+                raise ValueError(f"plan: column {column.name!r} has the kinds {kinds!r}, not 0 to {ALL_KINDS}")
         if len(set(names)) < len(names):
             raise ValueError("plan: two columns have the same name")
         if self.numbers not in NUMBERS:

@@ -190,7 +190,7 @@ class Hashed:
         names = None
         if self.names is not None:
             all_slots = np.arange(self.slots, dtype=np.int32)
-            counts = self.names.collisions, self.names.lost, self.names.full
+            counts = self.names.collisions, self.names.full, self.names.lost_slots()
             names = self.names.to_arrays(all_slots, True), counts
         return _restored, (self.bits, self.name_bytes, plan, names)
 
@@ -199,9 +199,9 @@ def _restored(bits: int, name_bytes: int, plan: Any, names: Any) -> Hashed:
     space = Hashed(bits, names is not None, name_bytes)
     space.plan = None if plan is None else plan_from_settings(plan)
     if space.names is not None:
-        entries, (collisions, lost, full) = names
+        entries, (collisions, full, lost) = names
         space.names.load(*entries)
-        space.names.restore_counts(collisions, lost, full, np.zeros(0, np.int32))
+        space.names.restore(collisions, full, lost)
     return space
 
 

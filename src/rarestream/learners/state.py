@@ -83,7 +83,7 @@ def _tally_dtype(own: tuple[str, ...]) -> np.dtype[Any]:
     return np.dtype([(name, np.float64) for name in (*TALLY, *own)])
 
 
-HUGE = 1 << 30  # bytes; larger arrays get pages of 4 KB
+HUGE = 1 << 28  # bytes; larger arrays get pages of 4 KB
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike, stacked: bool = False, few: bool = False) -> NDArray[Any]:

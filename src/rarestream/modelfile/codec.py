@@ -77,8 +77,13 @@ def encode(model: Saved, kind: str) -> FileParts:
         learner, dtype, extra_header = engine.leader, str(arrays["weight"].dtype), {}
         if learner is not engine.learner:  # nothing more is learned, so a race ends here
             chosen_by = ChosenBy(engine.learner.name, model.rows)
+    features: dict[str, Any] = {"space": "columns", "count": model.n_features}
     if isinstance(model.features, Hashed):
-        arrays |= names.dump(model.features, arrays["index"], colliding=kind == "resumable")
+        colliding = kind == "resumable"
+        arrays |= names.dump(model.features, arrays["index"], colliding)
+        features |= {"space": "hashed", **names.header(model.features, arrays, colliding)}
+    elif model.features is not None and model.features.first:
+        features["first"] = model.features.first
     header: dict[str, Any] = {
         "format": 2 if isinstance(model.features, Hashed) else 1,  # the lowest that can hold it
         "kind": kind,
@@ -86,7 +91,7 @@ def encode(model: Saved, kind: str) -> FileParts:
         "learner": {"name": learner.name, "settings": learner.settings},
         "dtype": dtype,
         "scale": engine.scale,
-        "features": _features_header(model),
+        "features": features,
         "rows": model.rows,
         "positives": model.positives,
         "source": model.source,
@@ -106,14 +111,6 @@ def encode(model: Saved, kind: str) -> FileParts:
                 "loaded again. Nothing was written. Learn with a smaller learning rate or more regularisation."
             )
     return header, arrays
-
-
-def _features_header(model: Saved) -> dict[str, Any]:
-    space = model.features
-    if isinstance(space, Hashed):
-        return {"space": "hashed", "count": model.n_features, **names.header(space)}
-    first = {"first": space.first} if space is not None and space.first else {}
-    return {"space": "columns", "count": model.n_features, **first}
 
 
 def _features(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Space:

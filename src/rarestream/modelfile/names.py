@@ -16,15 +16,15 @@ INDEX, HASH, END, TEXT = ARRAYS = ("names.index", "names.hash", "names.end", "na
 ENTRY_BYTES = 4 + 4 + 8  # of a name, besides its text
 
 
-def header(space: Hashed) -> dict[str, Any]:
-    """Return the entries of a space in the header of a file."""
+def header(space: Hashed, arrays: Arrays, colliding: bool) -> dict[str, Any]:
+    """Return the entries of a space in the header of a file with these arrays."""
     table = space.names
+    collisions = 0 if table is None else _collisions(arrays) if colliding else table.collisions
     return {
         "bits": space.bits,
         "names": table is not None,
         "name_bytes": space.name_bytes,
-        "collisions": 0 if table is None else table.collisions,
-        "lost": 0 if table is None else table.lost,
+        "collisions": collisions,
         "full": table is not None and table.full,
         "plan": None if space.plan is None else space.plan.settings(),
     }
@@ -38,29 +38,34 @@ def dump(space: Hashed, features: NDArray[np.int32], colliding: bool) -> dict[st
     return dict(zip(ARRAYS, arrays, strict=True))
 
 
+def _collisions(arrays: Arrays) -> int:
+    slots = arrays[INDEX]
+    return int(np.count_nonzero(slots[1:] == slots[:-1]))
+
+
 def load(entry: Mapping[str, Any], arrays: Arrays, colliding: bool) -> Hashed:
     """Return the space of a file; ValueError, KeyError or TypeError if its header or its arrays are invalid."""
     if type(entry["bits"]) is not int:
         raise ValueError(f"its bits are {entry['bits']!r}")
     space = Hashed(entry["bits"], entry["names"], entry["name_bytes"])
     space.plan = None if entry["plan"] is None else plan_from_settings(entry["plan"])
-    counts = entry["collisions"], entry["lost"]
-    if not all(type(count) is int and 0 <= count < 1 << 32 for count in counts) or type(entry["full"]) is not bool:
+    collisions, full = entry["collisions"], entry["full"]
+    if type(collisions) is not int or not 0 <= collisions < 1 << 32 or type(full) is not bool:
         raise ValueError("its counts of names are invalid")
     if space.names is None:
-        if any(name in arrays for name in ARRAYS) or any(counts) or entry["full"]:
+        if any(name in arrays for name in ARRAYS) or collisions or full:
             raise ValueError("it has names, but its header says that it has none")
         return space
     for name, dtype in zip(ARRAYS, (np.int32, np.int32, np.int64, np.uint8), strict=True):
         if arrays[name].dtype != dtype or arrays[name].ndim != 1:
             raise ValueError(f"array {name!r} is {arrays[name].dtype}{list(arrays[name].shape)}")
     slots, features = arrays[INDEX], np.ascontiguousarray(arrays["index"])
-    if not colliding and (slots[1:] == slots[:-1]).any():
-        raise ValueError("a feature has two names")
+    if _collisions(arrays) != (collisions if colliding else 0):
+        raise ValueError("names collide that its header does not count")
     if features.dtype != np.int32 or not np.isin(slots, features).all():
         raise ValueError("there are names of features that it does not have")
     space.names.load(*(np.ascontiguousarray(arrays[name]) for name in ARRAYS))
-    space.names.restore_counts(*counts, entry["full"], features)
+    space.names.restore(collisions, full, features)
     return space
 
 

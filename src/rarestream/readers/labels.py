@@ -173,9 +173,7 @@ class LabelRule:
             self._tell()
         elif _is_one_of(seen[0], NO):
             self._low = seen[0]  # what is positive shows when it comes
-        elif self._optional:
-            self._high = 1.0
-        else:
+        elif not self._optional:
             raise OneLabelError(seen[0])
 
     def _complete(self, seen: Sequence[Label]) -> None:

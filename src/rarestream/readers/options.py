@@ -8,8 +8,8 @@
         ignore: tuple[str, ...] = option((), metavar="NAMES", help="Columns to leave out.")
 
 The arguments of `read`, the options of every command that reads data, the keys of a --config file, and what a model
-file remembers of its data follow from these declarations. An option that several formats have must be declared alike in all
-of them. A type is bool, int, float, str, Literal, `float | str`, or `tuple[str, ...]`, and may allow None.
+file remembers of its data follow from these declarations. An option that several formats have must be declared alike in
+all of them. A type is bool, int, float, str, Literal, `float | str`, or `tuple[str, ...]`, and may allow None.
 
 The command line imports this module before it knows what to do, so it imports little.
 """

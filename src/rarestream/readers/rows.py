@@ -36,6 +36,11 @@ class RowsToBlocks:
         options = reading.options
         self.rule = LabelRule(options.positive, options.labels_optional, options.classes)
 
+    def add_names(self, rows: ParsedRows) -> None:
+        """Add the names that came with these rows to their space. A name comes once, whatever becomes of the row."""
+        if self.rules.space is not None and rows.names is not None:
+            self.rules.space.names.add(rows.names)
+
     def undecided(self, rows: ParsedRows) -> bool:
         """Return whether these rows, if they are the first, do not decide which label is positive."""
         if len(rows.bad) > self.reading.refusals.allowed:
@@ -56,12 +61,10 @@ class RowsToBlocks:
         rows : ParsedRows
             The chunk's.
         """
-        space = self.rules.space
-        if space is not None and rows.names is not None:
-            space.names.add(rows.names)
+        self.add_names(rows)
         optional = self.reading.options.labels_optional
         bad = [(row.line, f"{name}:{before + row.line}:{row.column}: {self.rules.message(row)}") for row in rows.bad]
-        block = _with_space(Block(*rows[:4], None, rows.importances, _tags(rows.tags), own=True), space)
+        block = _with_space(Block(*rows[:4], None, rows.importances, _tags(rows.tags), own=True), self.rules.space)
         try:
             signs = self.rule.signs(rows.labels, rows.label_texts)
         except OneLabelError as error:

@@ -79,6 +79,7 @@ class _TextReader:
             return
         rows = self._parse_first(first)
         while chunks.may_grow and len(first.text) < self.reading.chunk and self.blocks.undecided(rows):
+            self.blocks.add_names(rows)
             chunks.put_back(first)
             del first  # releases the buffer, which is about to be filled again
             first = chunks.take(buffer)
