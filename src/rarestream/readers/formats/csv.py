@@ -40,9 +40,9 @@ QUOTE = '"'
 SNIFFED = 1 << 16  # bytes of text in which the delimiter is looked for
 
 # Messages for the numbers of csv::Rule.
-RAGGED, UNCLOSED = 20, 24
+RAGGED, AFTER_QUOTE, UNCLOSED = 20, 21, 24
 RULES = {
-    21: 'text after a closing quote, {0}. A quote inside quotes must be doubled, as in "5"" pipe".',
+    AFTER_QUOTE: 'text after a closing quote, {0}. A quote inside quotes must be doubled, as in "5"" pipe".',
     22: "a NUL byte; this looks like binary data, or UTF-16, not CSV in UTF-8.",
     23: "not UTF-8, {0}. Convert the file, for example with iconv -f latin1 -t utf8.",
     UNCLOSED: "the quote that opens here is never closed.",
@@ -275,7 +275,11 @@ class CsvParser:
                 f"this row has {cells} cells, but there are {columns} columns. Put cells that contain the delimiter in "
                 f"quotes; the delimiter is {self._delimiter!r}."
             )
-        return table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
+        message = table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
+        if bad.rule in (AFTER_QUOTE, UNCLOSED):
+            option = advice("quoting=False", "--no-quoting")
+            message += f" If quotes are ordinary characters in this file, pass {option}."
+        return message
 
 
 def _unquoted(line: bytes, quote: str) -> bytes:
