@@ -22,6 +22,7 @@ from typing import Any
 import contests
 import learners
 import machine
+import named
 import peers
 import racing
 import small
@@ -29,7 +30,7 @@ import table
 from shapes import SHAPES, make
 
 PEERS = ("sklearn", "vw", "river")
-PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "path", "race", "starting", "memory", "learners")
+PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "path", "race", "starting", "memory", "learners", "named")
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -88,6 +89,12 @@ def main() -> None:
         megabytes = given.megabytes or (2000 if given.full else 200)
         say(start, f"memory on a file of {megabytes} MB")
         results["memory"] = small.memory(megabytes, chosen)
+    if "named" in parts:
+        say(start, "named features: CSV, VW text, Parquet")
+        results["named"] = named.measure(1_000_000 if given.full else 300_000, min(rounds, 5), chosen)
+        megabytes = given.megabytes or (2000 if given.full else 200)
+        say(start, f"memory on a CSV file of {megabytes} MB")
+        results["named memory"] = named.memory(megabytes)
     if "learners" in parts:
         say(start, "every learner")
         results["learners"] = learners.measure(3)
@@ -134,7 +141,7 @@ def say(start: float, what: str) -> None:
 
 
 def versions() -> dict[str, str]:
-    names = ("rarestream", "numpy", "scipy", "scikit-learn", "vowpalwabbit", "river")
+    names = ("rarestream", "numpy", "scipy", "scikit-learn", "vowpalwabbit", "river", "pandas", "pyarrow")
     return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
 
 

@@ -55,6 +55,7 @@ def bars(results: Results) -> list[Bar]:
     found.append(
         Bar(f"peak memory of train, {memory.get('file', '?')} MB file, state aside", 150, 80, peak, "MB", False)
     )
+    found += _named_bars(results)
     for name, widths in results.get("one row", {}).items():
         if not name.startswith("SGD") and name != COLD:
             growth = widths[10**7] / widths[10**4]
@@ -98,6 +99,26 @@ def bars(results: Results) -> list[Bar]:
     ratio = _ratio(results, "starting", None, TRAIN_TINY, IMPORT_NUMPY)
     found.append(Bar(f"{TRAIN_TINY} vs {IMPORT_NUMPY}", 2, 1.5, ratio, "x slower", False))
     return found
+
+
+def _named_bars(results: Results) -> list[Bar]:
+    def against(what: str, peer: str, ours: str, must: float, aim: float, slower: bool = False) -> Bar:
+        ratio = _ratio(results, "named", None, *((ours, peer) if slower else (peer, ours)))
+        return Bar(what, must, aim, ratio, "x slower" if slower else "x faster", not slower)
+
+    found = [
+        against("VW text to model vs vw --ftrl, all cores", "vw --ftrl, start-up deducted", "vw to model", 5, 8),
+        against("CSV to model vs pandas + FeatureHasher + SGD", "pandas + FeatureHasher + SGD", "csv to model", 15, 30),
+        against("CSV to model vs script | vw", "script | vw, start-up deducted", "csv to model", 10, 10),
+        against(
+            "cells hashed vs FeatureHasher, one core", "FeatureHasher, one core", "csv cells hashed, one core", 15, 25
+        ),
+        against("Parquet to model vs pyarrow's read", "pyarrow read_table", "parquet to model", 1.6, 1.3, slower=True),
+    ]
+    memory = results.get("named memory", {})
+    peak = memory["rarestream train"] - memory["state"] - memory["names"] if "names" in memory else None
+    what = f"peak memory of train, {memory.get('file', '?')} MB CSV, state and names aside"
+    return [*found, Bar(what, 200, 120, peak, "MB", False)]
 
 
 def _ratio(results: Results, part: str, shape: str | None, above: str, below: str) -> float | None:
@@ -171,6 +192,14 @@ def print_small(results: Results) -> None:
         print("\nStarting up: milliseconds")
         for name, spent in results["starting"].items():
             print(f"{name:40}{spent * 1e3:>19.1f}")
+    if "named" in results:
+        print("\nNamed features to a saved model: seconds; all cores by the clock, one core in CPU time")
+        for name, number in results["named"].items():
+            print(f"{name:40}{number:>19.3f}")
+    if results.get("named memory"):
+        print("\nPeak resident memory on a CSV file: MB")
+        for name, number in results["named memory"].items():
+            print(f"{name:40}{number:>19.1f}")
     if "installed" in results:
         print("\nInstalled: kilobytes")
         for name, size in results["installed"].items():

@@ -20,7 +20,7 @@
 
 namespace rarestream::svmlight {
 
-enum class Rule : int {  // the messages are in readers/svmlight.py
+enum class Rule : int {  // the messages are in readers/formats/svmlight.py
     label_missing = 1,
     label_number = 2,
     label_finite = 3,

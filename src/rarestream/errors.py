@@ -1,7 +1,7 @@
 """The exceptions of the package. A message names the place, the rule, the value that broke it, and what to do."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,6 +86,15 @@ def worded_for_command_line(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         _command_line = before
+
+
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant, or None if there is none like it; dual_auc finds dual-auc."""
+    import difflib
+
+    spelled = {name.replace("_", "-"): name for name in known}
+    near = difflib.get_close_matches(str(word).lower().replace("_", "-"), spelled, 1)
+    return spelled[near[0]] if near else None
 
 
 # Characters that could move the cursor of a terminal, change its colours or the direction of text: control characters,

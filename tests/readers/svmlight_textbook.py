@@ -1,6 +1,6 @@
 """svmlight text as its documentation describes it, in plain Python: slow, and written only to be read.
 
-`label [qid:N] [cost:W] index:value ...  # comment`, one row a line. See rarestream.readers.svmlight and labels.
+`label [qid:N] [cost:W] index:value ...  # comment`, one row a line. See rarestream.readers.formats.svmlight and rarestream.readers.labels.
 """
 
 from __future__ import annotations

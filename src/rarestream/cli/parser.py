@@ -148,7 +148,7 @@ def require_choice(option: str, value: str, known: Sequence[str] | Mapping[str, 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """What an error says of a word that was probably meant, if any looks like it."""
-    from rarestream.learners.registry import nearest  # not above: it is needed for mistakes only
+    from rarestream.errors import nearest
 
     near = nearest(word, known)
     return f" Did you mean {near}?" if near else ""

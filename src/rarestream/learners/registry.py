@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+from rarestream.errors import nearest
 from rarestream.learners.base import Learner
 
 L = TypeVar("L", bound=type[Learner])
@@ -47,15 +48,6 @@ def learner_class(name: str) -> tuple[type[Learner], dict[str, Any]]:
         hint = f"did you mean {near!r}? There" if near else "there"
         raise ValueError(f"no learner is called {name!r}; {hint} are {', '.join(learner_names())}.")
     return _registry[name]
-
-
-def nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, or None if there is none like it; dual_auc finds dual-auc."""
-    import difflib
-
-    spelled = {name.replace("_", "-"): name for name in known}
-    near = difflib.get_close_matches(str(word).lower().replace("_", "-"), spelled, 1)
-    return spelled[near[0]] if near else None
 
 
 def make_learner(name: str, **settings: Any) -> Learner:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from rarestream.errors import DataError, advice
+from rarestream.errors import DataError, advice, nearest
 
 Label = float | str
 Classes = tuple[Label | None, Label]  # the negative label, if known, and the positive one
@@ -403,8 +403,6 @@ def unknown_option(format: str, name: str, known: Iterable[str], others: Sequenc
         return OptionError(
             f"read: {format} has no option {name}; {way_on}", name, f"{format} has no such option; {way_on}"
         )
-    from rarestream.learners.registry import nearest
-
     near = nearest(name, known)
     hint = f" Did you mean {near}?" if near else f" It has {', '.join(sorted(known))}."
     return OptionError(f"read: {format} has no option {name}.{hint}", name, f"{format} has no such option.{hint}")

@@ -221,7 +221,7 @@ def _check_columns(names: Sequence[str], options: TableOptions, open: bool) -> N
 
 def no_such_column(word: str, name: str, names: Sequence[str]) -> DataError:
     """Return the error for an option that names a column which is not there."""
-    from rarestream.learners.registry import nearest
+    from rarestream.errors import nearest
 
     near = nearest(name, names)
     shown = ", ".join(repr(known) for known in names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
@@ -333,8 +333,8 @@ class PlannedTable:
             shown = ", ".join(repr(name) for name in absent[:5]) + (" and more" if len(absent) > 5 else "")
             columns = f"columns {shown} are" if len(absent) > 1 else f"column {shown} is"
             raise DataError(
-                f"{place}: the {columns} missing, which the first rows or the model had. Use data with the same columns, "
-                "or train a new model."
+                f"{place}: the {columns} missing, which the first rows or the model had. Use data with the same "
+                "columns, or train a new model."
             )
         new = [name for name in names if name not in self.numbers]
         if new:
