@@ -123,10 +123,8 @@ class CsvParser:
         from rarestream import _native
 
         text = np.frombuffer(buffer, np.uint8)
-        if self._delimiter is None:
-            self._delimiter = self._sniffed(bytes(buffer[: min(filled, SNIFFED)]))
-            self._reading.facts["delimiter"] = self._delimiter
-        return _native.csv_row_end(text, filled, delimiter=self._delimiter, quote=self._quote)
+        delimiter = self._delimiter or self._find_delimiter(bytes(buffer[: min(filled, SNIFFED)]))
+        return _native.csv_row_end(text, filled, delimiter=delimiter, quote=self._quote)
 
     def too_long(self, text: bytes, line: int, limit: str) -> str:
         _, opened = self._row_end(text, len(text))
@@ -137,6 +135,10 @@ class CsvParser:
                 f"are ordinary characters in this file, pass {advice('quoting=False', '--no-quoting')}."
             )
         return f"line longer than {limit}; a row must fit in that. Check that the file has line ends, and is CSV text."
+
+    def _find_delimiter(self, head: bytes) -> str:
+        self._delimiter = self._reading.facts["delimiter"] = self._sniffed(head)
+        return self._delimiter
 
     def _sniffed(self, head: bytes) -> str:
         """Return the delimiter that the most first rows have equally often; that of .tsv files is the tab."""
@@ -158,6 +160,8 @@ class CsvParser:
     # -- columns
 
     def start(self, chunk: Chunk) -> Heading:
+        if self._delimiter is None:  # of a file that fits in one chunk, nobody has asked where its rows end
+            self._find_delimiter(chunk.text[:SNIFFED].tobytes())
         if self._options.columns:
             names = list(self._options.columns)
             self._check_names(chunk.name, names)
