@@ -129,7 +129,15 @@ def scoring_size(model: Model, nonzeros: int, way: str = "rarestream prune") -> 
     The size is estimated, as measuring it takes as long as saving: an index and a number per weight, and a header.
     """
     number = 8 if model.dtype == "float64" else 4
-    return f"  for scoring only about {size(1200 + nonzeros * (4 + number))}: {way}"
+    table = getattr(model.features, "names", None)
+    name = table.bytes / len(table) if table else 0  # of a feature: as in memory
+    return f"  for scoring only about {size(1200 + round(nonzeros * (4 + number + name)))}: {way}"
+
+
+def all_features(model: Model) -> str:
+    """What the weights of a model are of: 300 columns, hashed features (22 bits)."""
+    bits = getattr(model.features, "bits", None)
+    return counted(model.n_features, "column") if bits is None else f"hashed features ({bits} bits)"
 
 
 def duration(seconds: float) -> str:

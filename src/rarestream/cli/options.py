@@ -118,7 +118,8 @@ class Reading(Options):
         from rarestream.readers.sources import expand
 
         given = self.settings()
-        return {**reading_settings(model.source, expand(list(data)), given.get("format")), **given}
+        remembered = reading_settings(model.source, expand(list(data)), given.get("format"))
+        return {**remembered, **given, "features": model.features}
 
     def open(self, data: Sequence[str], settings: Mapping[str, Any]) -> Stream:
         """Open the data; UsageError if an option is not one of their format."""
