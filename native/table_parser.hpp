@@ -45,4 +45,6 @@ inline std::pair<const char*, std::size_t> text_of(const In<std::uint8_t>& text)
     return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
+void bind_json(nb::module_& m, nb::class_<TableParser>& parser);
+
 }  // namespace rarestream

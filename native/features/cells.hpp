@@ -102,6 +102,23 @@ inline std::int64_t days_since_1970(std::int64_t year, int month, int day) {
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
+struct Day {
+    std::int64_t year;
+    int month, day;
+};
+
+// The day of a number of days since 1 January 1970.
+inline Day day_of(std::int64_t days) {
+    const std::int64_t shifted = days + 719468;
+    const std::int64_t era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
+    const std::int64_t of_era = shifted - era * 146097;
+    const std::int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const std::int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    const int month = static_cast<int>((5 * of_year + 2) / 153);
+    const int day = static_cast<int>(of_year - (153 * month + 2) / 5 + 1);
+    return {year + era * 400 + (month >= 10), month < 10 ? month + 3 : month - 9, day};
+}
+
 // The date of a number of seconds since 1970.
 inline Date date_of(std::int64_t seconds, bool has_time) {
     std::int64_t days = seconds / 86400, rest = seconds % 86400;
@@ -109,15 +126,8 @@ inline Date date_of(std::int64_t seconds, bool has_time) {
         rest += 86400;
         --days;
     }
-    const std::int64_t shifted = days + 719468;
-    const std::int64_t era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
-    const std::int64_t of_era = shifted - era * 146097;
-    const std::int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const std::int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    const int shifted_month = static_cast<int>((5 * of_year + 2) / 153);
-    const int month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
     const std::int64_t weekday = ((days + 3) % 7 + 7) % 7;  // 1 January 1970 was a Thursday
-    return {has_time ? static_cast<int>(rest / 3600) : -1, static_cast<int>(weekday), month};
+    return {has_time ? static_cast<int>(rest / 3600) : -1, static_cast<int>(weekday), day_of(days).month};
 }
 
 // YYYY-MM-DD[(T| )HH:MM[:SS[.f]]][Z|+hh:mm]; a time with an offset is converted to UTC.

@@ -11,10 +11,8 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "csr.hpp"
 #include "features/cells.hpp"
 #include "features/hashed_rows.hpp"
+#include "features/per_thread.hpp"
 #include "features/soft_buckets.hpp"
 #include "parsed_rows.hpp"
 
@@ -58,6 +57,7 @@ struct Column {
     Role role = Role::feature;
     std::uint32_t seed = 0;  // the hash of the name
     bool crossed = false;
+    std::string_view space = {};  // the name, as the namespace of features
 };
 
 struct Cross {
@@ -87,7 +87,10 @@ struct TablePlan {
 
     // To be called once, when all columns are there: views of their names are kept.
     void finish() {
-        for (std::size_t c = 0; c < columns.size(); ++c) by_name.emplace(columns[c].name, static_cast<int>(c));
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            columns[c].space = columns[c].name;
+            by_name.emplace(columns[c].name, static_cast<int>(c));
+        }
         for (const Cross& cross : crosses) {
             for (const int c : cross.columns) columns[static_cast<std::size_t>(c)].crossed = true;
         }
@@ -189,15 +192,11 @@ struct Worker {
 class Workers {
 public:
     Worker& mine(const TablePlan& plan) {
-        const std::lock_guard<std::mutex> held(lock_);
-        auto& worker = workers_[std::this_thread::get_id()];
-        if (!worker) worker = std::make_unique<Worker>(plan);
-        return *worker;
+        return workers_.mine([&] { return std::make_unique<Worker>(plan); });
     }
 
 private:
-    std::mutex lock_;
-    std::unordered_map<std::thread::id, std::unique_ptr<Worker>> workers_;
+    PerThread<Worker> workers_;
 };
 
 class TableEncoder {
@@ -223,9 +222,10 @@ public:
 
     bool open() const { return plan_.open; }
 
-    // A column that an open plan does not have. It is good until the next call.
+    // A column that an open plan does not have. It is good until the next call, but its name must be until the row ends.
     int other_column(std::string_view name) {
         other_.name.assign(name);
+        other_.space = name;
         other_.seed = murmur3(name, 0);
         return OTHER;
     }
@@ -239,6 +239,7 @@ public:
         label_ = std::numeric_limits<double>::quiet_NaN();
         importance_ = 1;
         tag_ = {};
+        path_ = {};
     }
 
     // -- cells. Views must stay valid until the row ends; what does not is copied to `arena()`.
@@ -292,14 +293,13 @@ public:
         if (std::isfinite(value) && std::fabs(value) < LARGEST_WHOLE && value == std::floor(value)) {
             return whole(c, static_cast<std::int64_t>(value));
         }
-        const bool simple = column.role == Role::feature && column.kinds & (NUMBER | AUTO) && plan_.missing.empty();
-        if (simple) {
-            if (!std::isfinite(value)) return fail(TableRule::finite, c, value > 0 ? "inf" : "-inf");
-            return numbers(c, column, value, column.crossed);
-        }
+        const bool number =
+            column.role == Role::feature && column.kinds & (NUMBER | AUTO) && !(column.kinds & (TEXT | DATE));
+        if (number && std::isfinite(value) && plan_.missing.empty()) return numbers(c, column, value, column.crossed);
         const std::string_view spelled = worker_.arena.copy(NumberText(value).text());
         if (!std::isfinite(value)) return fail(TableRule::finite, c, spelled);
-        text(c, spelled);
+        if (!number) return text(c, spelled);
+        if (!is_missing(spelled)) numbers(c, column, value, column.crossed);
     }
 
     void boolean(int c, bool value) { string(c, value ? "true" : "false"); }
@@ -321,7 +321,7 @@ public:
         const Column& column = at(c);
         if (name.empty() || column.role != Role::feature || is_missing(name)) return;
         if (column.kinds & TEXT) return tokens(c, column, name, false);
-        once(c, column.seed, column.name, name, column.crossed);
+        once(c, column.seed, column.space, name, column.crossed);
     }
 
     // A map or a nested object: begin_map, then its entries.
@@ -333,19 +333,19 @@ public:
     // Whether the cells of a column change nothing, so that a parser may skip them.
     bool ignores(int c) const { return at(c).role == Role::ignored; }
 
-    // An entry of a map or nested object, whose namespace is the path to it and `seed` its hash.
+    // An entry of a map or nested object, whose namespace is the path to it and `seed` its hash. The views may end.
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
         if (std::isnan(value)) return;
         if (!(std::fabs(value) <= std::numeric_limits<float>::max())) {
             return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, path, key);
         }
-        if (value != 0) hashed_.feature(seed, path, key, static_cast<float>(value));
+        if (value != 0) hashed_.feature(seed, kept_path(path), worker_.arena.copy(key), static_cast<float>(value));
     }
 
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, std::string_view text) {
         if (text.empty() || is_missing(text)) return;
         joined_.assign(key).append(1, '=').append(text);
-        hashed_.feature(seed, path, worker_.arena.copy(joined_), 1);
+        hashed_.feature(seed, kept_path(path), worker_.arena.copy(joined_), 1);
     }
 
     // The first rule that a row breaks is the one that is reported.
@@ -398,6 +398,12 @@ private:
         return false;
     }
 
+    // The entries of a map have the same path: it is copied once.
+    std::string_view kept_path(std::string_view path) {
+        if (path_.data() == nullptr || path != path_) path_ = worker_.arena.copy(path);
+        return path_;
+    }
+
     void part(int c, std::string_view name, float value) {
         auto& parts = parts_[static_cast<std::size_t>(c)];
         if (parts.empty()) crossed_.push_back(c);
@@ -405,7 +411,7 @@ private:
     }
 
     void category(int c, const Column& column, std::string_view name) {
-        hashed_.feature(column.seed, column.name, name, 1);
+        hashed_.feature(column.seed, column.space, name, 1);
         if (column.crossed) part(c, name, 1);
     }
 
@@ -447,12 +453,12 @@ private:
         if (plan_.raw) {
             if (!(std::fabs(value) <= std::numeric_limits<float>::max())) return fail(TableRule::large, c, "");
             if (static_cast<float>(value) == 0) return;
-            hashed_.feature(column.seed, column.name, {}, static_cast<float>(value));
+            hashed_.feature(column.seed, column.space, {}, static_cast<float>(value));
             if (crossed) part(c, {}, static_cast<float>(value));
             return;
         }
         if (value == 0) {
-            hashed_.feature(column.seed, column.name, ZERO_BUCKET, 1);
+            hashed_.feature(column.seed, column.space, ZERO_BUCKET, 1);
             if (crossed) part(c, ZERO_BUCKET, 1);
             return;
         }
@@ -475,7 +481,7 @@ private:
             if (!entry) entry = std::uint64_t{1} << 32 | murmur3(name, column.seed);
             hash = static_cast<std::uint32_t>(entry);
         }
-        hashed_.add(hash, column.name, name, value);
+        hashed_.add(hash, column.space, name, value);
         if (crossed) part(c, name, value);
     }
 
@@ -530,7 +536,7 @@ private:
         for (std::size_t i = 0; i + 1 < starts_.size(); ++i) {
             for (int n = plan_.shortest; n <= plan_.longest && i + static_cast<std::size_t>(n) < starts_.size(); ++n) {
                 const std::size_t stop = starts_[i + static_cast<std::size_t>(n)] - space;
-                once(c, column.seed, column.name, {text + starts_[i], stop - starts_[i]}, column.crossed);
+                once(c, column.seed, column.space, {text + starts_[i], stop - starts_[i]}, column.crossed);
             }
         }
     }
@@ -607,6 +613,7 @@ private:
     const char* token_at_ = nullptr;
     double label_ = 0, importance_ = 1;
     std::string_view tag_ = {};
+    std::string_view path_ = {};  // of the last entry of a map
 };
 
 // Counts what kinds of cells each column has.

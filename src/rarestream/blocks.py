@@ -129,7 +129,7 @@ class Block:
     def of_dicts(
         cls,
         rows: Sequence[Mapping[str, Any]],
-        labels: ArrayLike | None = None,
+        labels: ArrayLike | str | None = None,
         importances: ArrayLike | None = None,
         features: Hashed | None = None,
     ) -> Block:
@@ -139,10 +139,13 @@ class Block:
         ----------
         rows : sequence of mappings
             Each row as names and values, such as {"site": "a.com", "price": 3.5, "tags": ["x", "y"]}.
-        labels, importances : array-like of shape (rows,), optional
+        labels : array-like of shape (rows,), or str, optional
+            As for `of`, or the name of the label in each row, which is then no feature.
+        importances : array-like of shape (rows,), optional
             As for `of`.
         features : Hashed, optional
-            The space that the rows belong to: that of the model, or of other rows. By default a new `Hashed()`.
+            The space that the rows belong to: that of the model, or of other rows. Its plan says what values become;
+            without a plan, each counts as what it is. By default a new `Hashed()`.
 
         Returns
         -------
@@ -158,9 +161,13 @@ class Block:
             raise TypeError(f"Block.of_dicts: features must be a Hashed, got {features!r}.")
         space = Hashed() if features is None else features
         n = len(rows)
-        signs = None if labels is None else _labels(labels, n)
+        label = labels if isinstance(labels, str) else None
+        signs = None if labels is None or label is not None else _labels(labels, n)
         weights = None if importances is None else _importances(importances, n)
-        return cls(*encode_rows(space, rows), signs, weights, None, True, space)
+        encoded = encode_rows(space, rows, label=label)
+        if label is not None:
+            signs = _labels(_label_column(rows, label), n)
+        return cls(*encoded, signs, weights, None, True, space)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -485,6 +492,13 @@ def refuse_disguised(data: Any, what: str) -> None:
             raise DataError(f"{what} must be numbers, got the type {kind}. Turn times into numbers first.")
         if getattr(kind, "kind", "") in ("S", "U") or str(kind).lower() in ("string", "str", "utf8", "category"):
             raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
+
+
+def _label_column(rows: Sequence[Mapping[str, Any]], name: str) -> ArrayLike:
+    for number, row in enumerate(rows):
+        if row.get(name) is None:
+            raise DataError(f"Block.of_dicts: row {number} has no label: {name!r} is missing. Leave such rows out.")
+    return [row[name] for row in rows]
 
 
 def _labels(labels: ArrayLike, n: int) -> Labels:

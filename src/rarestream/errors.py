@@ -97,6 +97,18 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     return spelled[near[0]] if near else None
 
 
+LONGEST_QUOTE = 40  # bytes of a file's text that a message quotes
+
+
+def quoted(token: bytes) -> str:
+    """Return text of a file in quotes, shortened and safe to print."""
+    shown, more = token[:LONGEST_QUOTE], "..." if len(token) > LONGEST_QUOTE else ""
+    try:
+        return repr(token.decode()[:LONGEST_QUOTE]) + more
+    except UnicodeDecodeError:
+        return repr(shown)[1:] + more
+
+
 # Characters that could move the cursor of a terminal, change its colours or the direction of text: control characters,
 # bidirectional overrides, and surrogates. Compiled when first used, because that takes a millisecond.
 _UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"

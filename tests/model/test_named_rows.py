@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from rarestream import Block, DataError, Hashed, Model, _native
-from rarestream.features import EncodedRows
+from rarestream import Block, DataError, Hashed, Model
 
 ROWS = [{"site": f"w{i % 7}", "device": "phone" if i % 3 else "tablet"} for i in range(40)]
 LABELS = [1 if i % 7 < 2 else -1 for i in range(40)]
-
-
-@pytest.fixture(autouse=True)
-def _encoder(monkeypatch):
-    """Stands in for the native encoder, for rows of texts, until there is one."""
-
-    def encode(space: Hashed, rows, *, names: bool = True) -> EncodedRows:
-        new, found = _native.NewNames(), []
-        for row in rows:
-            found.append(sorted(new.add(key.encode(), text.encode()) % space.slots for key, text in row.items()))
-        if names and space.names is not None:
-            space.names.add(new)
-        ends = np.cumsum([0, *map(len, found)]).astype(np.int64)
-        slots = np.array([slot for row in found for slot in row], np.int32)
-        for array in (ends, slots):
-            array.flags.writeable = False
-        return EncodedRows(ends, slots, np.ones(len(slots), np.float32), int(slots.max(initial=-1)) + 1)
-
-    monkeypatch.setattr("rarestream.blocks.encode_rows", encode)
-    monkeypatch.setattr("rarestream.model.encode_rows", encode)
 
 
 def test_rows_by_name_are_learned_one_by_one_as_in_a_block():

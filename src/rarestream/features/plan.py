@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any, NamedTuple
 
+from rarestream import _native
+
 NUMBERS = ("soft", "raw")  # how numbers become features
 NGRAMS = re.compile(r"(words|chars):([1-9][0-9]?)(-([1-9][0-9]?))?", re.ASCII)
 LONGEST_NGRAM = 16
@@ -140,6 +142,47 @@ class NgramSizes(NamedTuple):
     characters: bool  # else words
     shortest: int
     longest: int
+
+
+FEATURE, LABEL, IMPORTANCE, TAG, IGNORED = range(5)  # features::Role
+
+
+def table_parser(plan: TablePlan, bits: int, names: bool) -> tuple[_native.TableParser, dict[str, int]]:
+    """Return the native parser that follows a plan, and its numbers of the columns.
+
+    Parameters
+    ----------
+    plan : TablePlan
+        The plan of the table's columns.
+    bits : int
+        Base-2 logarithm of the number of slots.
+    names : bool
+        Whether the parser collects names.
+    """
+    roles = {plan.label: LABEL, plan.importance: IMPORTANCE, plan.tag: TAG}
+    roles.pop(None, None)
+    columns = [
+        (column.name, column.kinds or 1, FEATURE if column.kinds else IGNORED)
+        for column in plan.columns
+        if column.name not in roles
+    ]
+    columns += [(name, 1, role) for name, role in roles.items() if name is not None]
+    numbers = {name: number for number, (name, _, _) in enumerate(columns)}
+    characters, shortest, longest = ngram_sizes(plan.ngrams)
+    parser = _native.TableParser(
+        bits=bits,
+        names=names,
+        columns=columns,
+        crosses=[(cross, [numbers[name] for name in cross.split("*")]) for cross in plan.crosses],
+        missing=list(plan.missing),
+        raw=plan.numbers == "raw",
+        counts=plan.counts,
+        open=plan.open,
+        characters=characters,
+        shortest=shortest,
+        longest=longest,
+    )
+    return parser, numbers
 
 
 def ngram_sizes(text: Any) -> NgramSizes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream.features.display import display
-from rarestream.features.plan import TablePlan, plan_from_settings
+from rarestream.features.plan import TablePlan, plan_from_settings, table_parser
 
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 30, 22
 NAME_BYTES = 64 << 20  # default memory for names
@@ -90,7 +90,7 @@ class Hashed:
         How the columns of the table become features; None until a table has decided it.
     """
 
-    __slots__ = ("__weakref__", "_taken", "bits", "name_bytes", "names", "plan")
+    __slots__ = ("__weakref__", "_parsers", "_taken", "bits", "name_bytes", "names", "plan")
 
     def __init__(self, bits: int = DEFAULT_BITS, names: bool = True, name_bytes: int = NAME_BYTES) -> None:
         if type(bits) is bool or not isinstance(bits, int | np.integer) or not MIN_BITS <= bits <= MAX_BITS:
@@ -106,6 +106,7 @@ class Hashed:
         self.name_bytes = name_bytes
         self.names = _native.NameTable(self.bits, name_bytes) if names else None
         self.plan: TablePlan | None = None
+        self._parsers: tuple[TablePlan, dict[tuple[bool, str | None], _native.TableParser]] | None = None
         self._taken: WeakKeyDictionary[Hashed, int] | None = None  # how many names of other spaces are here already
 
     @property
@@ -155,6 +156,27 @@ class Hashed:
         return [
             f"slot {slot}" if name is None else display(name) for slot, name in zip(slots.tolist(), found, strict=True)
         ]
+
+    def parser(self, names: bool = True, label: str | None = None) -> _native.TableParser:
+        """Return the native parser that follows the plan. It is kept: making one takes longer than a row.
+
+        Parameters
+        ----------
+        names : bool
+            Whether the parser collects names.
+        label : str, optional
+            The column of the label. By default that of the plan.
+        """
+        if self.plan is None:
+            raise ValueError("Hashed: there is no plan yet.")
+        if self._parsers is None or self._parsers[0] is not self.plan:
+            self._parsers = self.plan, {}
+        made = self._parsers[1]
+        found = made.get((names, label))
+        if found is None:
+            plan = self.plan if label is None else replace(self.plan, label=label)
+            found = made[names, label] = table_parser(plan, self.bits, names and self.names is not None)[0]
+        return found
 
     def take_names(self, other: Hashed) -> None:
         """Add the names that a compatible space has seen since this was last called, and its plan if there is none."""

@@ -28,7 +28,7 @@ class Fingerprint(TypedDict):
 
 def fingerprint(source: Source) -> Fingerprint:
     """Return what to keep about a source. A file that cannot be read is no error here, only when it is read."""
-    if source.size is None:
+    if source.size is None or source.data is not None:
         return Fingerprint(name=source.base, size=None, crc32=None)
     head = first_text(source, HEAD)
     if head or source.size == 0:
@@ -43,7 +43,7 @@ def is_same_file(entry: Fingerprint, source: Source) -> bool:
 
 def starts_alike(entry: Fingerprint, source: Source) -> bool:
     """Return whether a source starts with the text of the fingerprint, whatever its name."""
-    if entry["size"] is None or entry["crc32"] is None or source.size is None:
+    if entry["size"] is None or entry["crc32"] is None or source.size is None or source.data is not None:
         return False
     covered = entry.get("text")
     if covered is None:

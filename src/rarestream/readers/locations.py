@@ -14,6 +14,7 @@ class PieceLines(NamedTuple):
     name: str  # of the file
     before: int
     lines: NDArray[np.int64]  # one per row
+    between: str = ":"  # what stands between the name and the number of a line
 
 
 class RowLocations:
@@ -46,7 +47,7 @@ class RowLocations:
         at = int(np.searchsorted(self._firsts, number, "right")) - 1
         if at < 0:
             return None
-        (name, before, lines), runs = self._pieces[at]
+        (name, before, lines, between), runs = self._pieces[at]
         row = number - self._firsts[at]
         run = int(np.searchsorted(runs, row, "right")) - 1
-        return f"{name}:{before + int(lines[run]) + row - int(runs[run])}"
+        return f"{name}{between}{before + int(lines[run]) + row - int(runs[run])}"

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from rarestream.errors import quoted as quoted
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from rarestream.blocks import Importances, Indices, Indptr, Values
     from rarestream.readers.chunks import Chunk
-
-LONGEST_QUOTE = 40  # bytes of a file's text that a message quotes
 
 
 class BadRow(NamedTuple):
@@ -121,12 +121,3 @@ class LineParser:
             f"line longer than {limit}; a row must fit in that. Check that the file has line ends, and is {self.name} "
             "text."
         )
-
-
-def quoted(token: bytes) -> str:
-    """Return text of a file in quotes, shortened and safe to print."""
-    shown, more = token[:LONGEST_QUOTE], "..." if len(token) > LONGEST_QUOTE else ""
-    try:
-        return repr(token.decode()[:LONGEST_QUOTE]) + more
-    except UnicodeDecodeError:
-        return repr(shown)[1:] + more

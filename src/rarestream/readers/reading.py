@@ -24,6 +24,7 @@ class Reading:
     threads: int = 1  # 0: parse in the thread that consumes the rows
     chunk: int = CHUNK
     longest_line: int = LONGEST_LINE
+    rows: int = 8192  # maximum number of rows in a Block
     position: int = 0  # stored bytes of the pieces yielded so far
     found: dict[str, Any] = field(default_factory=dict)  # options that the data decided, such as zero_based
     classes: Classes | None = None  # likewise

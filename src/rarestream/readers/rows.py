@@ -28,11 +28,17 @@ class RowsToBlocks:
         The pass that the rows belong to; it learns the labels found, and how many rows have none.
     rules : RowRules
         What the format knows of its rows.
+    between : str
+        What stands between the name of a source and the number of a row: ":" for the lines of a file.
+    first : str
+        What the first chunk is called. By default it is so many bytes.
     """
 
-    def __init__(self, reading: Reading, rules: RowRules) -> None:
+    def __init__(self, reading: Reading, rules: RowRules, between: str = ":", first: str = "") -> None:
         self.reading = reading
         self.rules = rules
+        self.between = between
+        self.first = first or f"first {in_bytes(reading.chunk)}"
         options = reading.options
         self.rule = LabelRule(options.positive, options.labels_optional, options.classes)
 
@@ -63,7 +69,10 @@ class RowsToBlocks:
         """
         self.add_names(rows)
         optional = self.reading.options.labels_optional
-        bad = [(row.line, f"{name}:{before + row.line}:{row.column}: {self.rules.message(row)}") for row in rows.bad]
+        bad = [
+            (row.line, f"{self._place(name, before + row.line, row.column)}: {self.rules.message(row)}")
+            for row in rows.bad
+        ]
         block = _with_space(Block(*rows[:4], None, rows.importances, _tags(rows.tags), own=True), self.rules.space)
         try:
             signs = self.rule.signs(rows.labels, rows.label_texts)
@@ -79,7 +88,7 @@ class RowsToBlocks:
             missing = np.isnan(rows.labels)
             self.reading.unlabelled += int(np.count_nonzero(missing))
             for row in np.flatnonzero(~(kept | missing)):
-                place = f"{name}:{before + rows.lines[row]}:{rows.columns[row]}"
+                place = self._place(name, before + int(rows.lines[row]), int(rows.columns[row]))
                 message = self.rule.error_message(float(rows.labels[row]), rows.label_texts)
                 bad.append((int(rows.lines[row]), f"{place}: {message}"))
             bad.sort()
@@ -90,9 +99,9 @@ class RowsToBlocks:
                 kept &= rows.lines < line
                 break
         if kept.all():
-            self.reading.piece = PieceLines(name, before, rows.lines)
+            self.reading.piece = PieceLines(name, before, rows.lines, self.between)
             return block, limit_error
-        self.reading.piece = PieceLines(name, before, rows.lines[kept])
+        self.reading.piece = PieceLines(name, before, rows.lines[kept], self.between)
         return block.take(np.flatnonzero(kept)), limit_error
 
     def _one_label(
@@ -105,8 +114,12 @@ class RowsToBlocks:
             if limit_error is not None:  # the rest of the chunk was not parsed, and may have held the other label
                 return limit_error
         first = int(np.flatnonzero(~np.isnan(rows.labels))[0])
-        place = f"{name}:{before + int(rows.lines[first])}:{rows.columns[first]}"
-        return DataError(f"{place}: {error.message(f'first {in_bytes(self.reading.chunk)}')}")
+        place = self._place(name, before + int(rows.lines[first]), int(rows.columns[first]))
+        return DataError(f"{place}: {error.message(self.first)}")
+
+    def _place(self, name: str, line: int, column: int) -> str:
+        """Return where a row is; a column of 0: in no text."""
+        return f"{name}{self.between}{line}" + (f":{column}" if column else "")
 
 
 def _tags(tags: NDArray[np.int64] | list[str] | None) -> NDArray[Any] | None:

@@ -1,4 +1,4 @@
-"""Input sources: a path, a glob, several of them, standard input, or an open binary file."""
+"""Input sources: a path, a glob, several of them, standard input, an open binary file, or rows in memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import select
 import stat
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from rarestream.errors import DataError, plain
 
 LARGEST_READ = 1 << 30  # bytes of a single read
 LAST_READS = 16  # after a stop: what a pipe holds is still read, but a fast writer cannot keep the reader busy for ever
 
+ROWS = "<rows>"  # the name of rows in memory
 NO_MATCH = "no file matches. Check the pattern, and that the shell left it alone."
 
 SourceLike = str | os.PathLike[str] | BinaryIO
@@ -41,6 +43,8 @@ class Source(NamedTuple):
     path: str | None = None
     file: Any = None  # a binary file, when there is no path
     start: int | None = None  # where in `file` the data starts; None: it cannot be rewound
+    data: Any = None  # rows in memory, when there is neither a path nor a file; `size` is then their number
+    format: str | None = None  # of `data`
 
     @property
     def replayable(self) -> bool:
@@ -192,20 +196,34 @@ class _PipeWithoutPoll:
         pass
 
 
-def expand(where: SourceLike | Iterable[SourceLike]) -> list[Source]:
+def expand(where: SourceLike | Iterable[SourceLike] | Iterable[Mapping[str, Any]]) -> list[Source]:
     """Return the sources that the user named. Every file is opened now, so that a wrong name is an error at once."""
     if isinstance(where, str | os.PathLike):
         return _from_name(os.fspath(where))
     if hasattr(where, "read"):
         return [_from_file(where)]
+    if isinstance(where, Mapping):
+        raise DataError("read: a dict is one row; pass a list of rows, such as [row].")
     if isinstance(where, Iterable):
-        sources = [source for item in where for source in expand(item)]
+        items = iter(where)
+        first = list(islice(items, 1))
+        if first and isinstance(first[0], Mapping):
+            return [_from_rows(where, chain(first, items))]
+        sources = [source for item in chain(first, items) for source in expand(cast(SourceLike, item))]
         if not sources:
             raise DataError("read: no file given.")
         return sources
     raise DataError(
-        f"read: data comes from a path, several paths, a glob, '-' or an open binary file, got {type(where).__name__}."
+        "read: data comes from a path, several paths, a glob, '-', an open binary file, or dicts, "
+        f"got {type(where).__name__}."
     )
+
+
+def _from_rows(rows: Any, items: Iterator[Any]) -> Source:
+    """Return the source of rows in memory; `items` are those of an iterator, which can be read only once."""
+    if isinstance(rows, Sized):
+        return Source(ROWS, ROWS, len(rows), data=rows, format="rows")
+    return Source(ROWS, ROWS, None, data=items, format="rows")
 
 
 def _from_name(name: str) -> list[Source]:

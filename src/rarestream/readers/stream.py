@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -24,7 +24,7 @@ from rarestream.system import cores
 
 
 def read(
-    source: SourceLike | Iterable[SourceLike],
+    source: SourceLike | Iterable[SourceLike] | Iterable[Mapping[str, Any]],
     format: str | None = None,
     rows: int = 8192,
     *,
@@ -38,8 +38,8 @@ def read(
 
     Parameters
     ----------
-    source : path, glob pattern, "-", binary file, or iterable of these
-        What to read. "-" is standard input.
+    source : path, glob pattern, "-", binary file, or iterable of these; or iterable of dicts
+        What to read. "-" is standard input. Dicts are rows: column names and values.
     format : str, optional
         Format of the data, such as "svmlight". By default it follows from the suffix of the first file, and is
         svmlight if that has none.
@@ -146,6 +146,7 @@ class Stream:
             _spare_threads() if options.threads is None else options.threads,
             self._chunk,
             self._longest_line,
+            self._rows,
         )
 
     @property

@@ -22,7 +22,6 @@ from rarestream.errors import DataError, advice
 from rarestream.readers.options import FormatOptions, option
 
 if TYPE_CHECKING:
-    from rarestream import _native
     from rarestream.features import Hashed, TablePlan
     from rarestream.readers.parser import BadRow
     from rarestream.readers.reading import Reading
@@ -265,9 +264,6 @@ def _check_agreement(plan: TablePlan, options: TableOptions) -> None:
             raise disagree("ignore", repr([known for known, has in kinds.items() if not has]))
 
 
-FEATURE, LABEL, IMPORTANCE, TAG, IGNORED = range(5)  # features::Role
-
-
 class PlannedTable:
     """A plan with the native parser that follows it.
 
@@ -282,33 +278,11 @@ class PlannedTable:
     """
 
     def __init__(self, space: Hashed, plan: TablePlan, names: bool = True) -> None:
-        from rarestream import _native
-        from rarestream.features.plan import ngram_sizes
+        from rarestream.features.plan import table_parser
 
         self.space, self.plan = space, plan
-        roles = {plan.label: LABEL, plan.importance: IMPORTANCE, plan.tag: TAG}
-        roles.pop(None, None)
-        columns = [
-            (column.name, column.kinds or 1, FEATURE if column.kinds else IGNORED)
-            for column in plan.columns
-            if column.name not in roles
-        ]
-        columns += [(name, 1, role) for name, role in roles.items() if name is not None]
-        self.numbers = {name: number for number, (name, _, _) in enumerate(columns)}  # of the columns, by name
-        characters, shortest, longest = ngram_sizes(plan.ngrams)
-        self.parser: _native.TableParser = _native.TableParser(
-            bits=space.bits,
-            names=names and space.names is not None,
-            columns=columns,
-            crosses=[(cross, [self.numbers[name] for name in cross.split("*")]) for cross in plan.crosses],
-            missing=list(plan.missing),
-            raw=plan.numbers == "raw",
-            counts=plan.counts,
-            open=plan.open,
-            characters=characters,
-            shortest=shortest,
-            longest=longest,
-        )
+        # `numbers`: of the columns, by name
+        self.parser, self.numbers = table_parser(plan, space.bits, names and space.names is not None)
 
     def columns_of(self, place: str, names: Sequence[str], reading: Reading) -> list[int]:
         """Return the parser's number of each column of a file; -1: the plan does not have it, so it is ignored.
@@ -354,37 +328,11 @@ def require_label(place: str, plan: TablePlan, names: Sequence[str], reading: Re
         raise DataError(f"{place}: which column is the label? Pass {option}; the columns are {shown}.")
 
 
-# Messages for the numbers of features::TableRule. {token} is the text that breaks the rule, {field} its column.
-_RULES = {
-    1: "column {field} has numbers in the first rows, got {token}. ",
-    2: "column {field} must have finite numbers, got {token}. ",
-    3: "column {field}: the number {token} is too large. Scale the values down.",
-    4: "column {field} has dates in the first rows (YYYY-MM-DD, with or without HH:MM), got {token}. ",
-    5: "column {field}: an importance must be 0 or a number between 1e-100 and 1e12, got {token}.",
-    6: "the cross {field} has more than 65,536 features in this row. Cross columns with fewer words or list elements.",
-    7: "duplicate features of this row sum to a value beyond float32. Scale the values down.",
-    8: "{field}: a list must hold numbers, text or booleans only, got {token}.",
-    9: "column {field} is a label, importance or tag and must be a single value, got {token}.",
-}
-
-
 def table_message(bad: BadRow) -> str | None:
     """Return what is wrong with a row that breaks a rule of all tables; None for rules of the format's own."""
-    from rarestream.errors import plain
-    from rarestream.readers.parser import quoted
+    from rarestream.features.faults import cell_message
 
-    rule = _RULES.get(bad.rule)
-    if rule is None:
-        return None
-    message = rule.format(field=repr(plain(bad.field)), token=quoted(bad.token))
-    column, token = bad.field, bad.token.decode(errors="replace")
-    if bad.rule in (1, 4):
-        message += "If it is a category, pass " + advice(f"categorical=[{column!r}]", f"--categorical {column}")
-        message += f"; if this text means a missing value, {advice(f'missing=[{token!r}]', f'--missing {token}')}."
-    elif bad.rule == 2:
-        option = advice(f"missing=[{token!r}]", f"--missing {token}")
-        message += f"If this text means a missing value, pass {option}."
-    return message
+    return cell_message(bad.rule, bad.field, bad.token)
 
 
 def as_config(plan: TablePlan) -> list[str]:

@@ -78,9 +78,14 @@ def format_names() -> list[str]:
 
 def find_format(name: str | None, sources: Sequence[Source]) -> Format:
     """Return the format of that name; with None, the one of the first source's suffix, by default svmlight."""
+    memory = sources[0].format
+    if memory is not None:
+        if name not in (None, memory):
+            raise DataError(f"read: format must be {memory!r} for rows in memory, or left out, got {name!r}.")
+        return load_format(memory)
     if name is None:
         return format_of_suffix(sources[0].name) or load_format(DEFAULT)
-    if name not in module_names():
+    if name not in module_names() or not load_format(name).files:
         raise DataError(f"read: format must be one of {', '.join(format_names())}, got {name!r}.")
     return load_format(name)
 

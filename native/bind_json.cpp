@@ -1,0 +1,57 @@
+// Python bindings of rows whose columns have names in every row: JSON lines and dicts.
+#include "arrays.hpp"
+#include "dicts.hpp"
+#include "json.hpp"
+#include "table_parser.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace rarestream {
+
+namespace {
+
+nb::tuple parse_jsonl(TableParser& parser, In<std::uint8_t> text, std::int64_t stop_after) {
+    const auto [begin, size] = text_of(text);
+    return parser.rows([=, begin = begin, size = size](features::TableEncoder& encoder, ParsedRows& rows) {
+        json::Parser<features::TableEncoder>(encoder, {stop_after, false}, rows).parse(begin, size);
+    });
+}
+
+nb::tuple survey_jsonl(In<std::uint8_t> text, const std::vector<std::string>& missing) {
+    const auto [begin, size] = text_of(text);
+    features::TableSurvey survey(missing);
+    ParsedRows rows;
+    {
+        nb::gil_scoped_release released;
+        json::Parser<features::TableSurvey>(survey, {INT64_MAX, true}, rows).parse(begin, size);
+    }
+    return survey_tuple(survey);
+}
+
+nb::tuple encode_dicts(TableParser& parser, const nb::list& dicts, std::int64_t stop_after) {
+    ParsedRows rows;
+    {
+        features::TableEncoder encoder(parser.plan, parser.workers.mine(parser.plan), rows);
+        dicts::Reader<features::TableEncoder>(encoder, rows).read(dicts, stop_after);
+    }
+    return parsed_rows_tuple(std::move(rows));
+}
+
+nb::tuple survey_dicts(const nb::list& dicts, const std::vector<std::string>& missing) {
+    features::TableSurvey survey(missing);
+    ParsedRows rows;
+    dicts::Reader<features::TableSurvey>(survey, rows).read(dicts, INT64_MAX);
+    return survey_tuple(survey);
+}
+
+}  // namespace
+
+void bind_json(nb::module_& m, nb::class_<TableParser>& parser) {
+    parser.def("parse_jsonl", &parse_jsonl, no_convert("text"), nb::kw_only(), no_convert("stop_after"))
+        .def("encode_dicts", &encode_dicts, no_convert("rows"), nb::kw_only(), no_convert("stop_after"));
+    m.def("survey_jsonl", &survey_jsonl, no_convert("text"), nb::kw_only(), nb::arg("missing"));
+    m.def("survey_dicts", &survey_dicts, no_convert("rows"), nb::kw_only(), nb::arg("missing"));
+}
+
+}  // namespace rarestream
