@@ -64,7 +64,7 @@ def lines(plan: TablePlan) -> list[str]:
 
     kinds: dict[str, list[str]] = {}
     for name, kind in column_kinds(plan):
-        kinds.setdefault(kind, []).append(plain(name if len(name) <= WIDEST_NAME else name[: WIDEST_NAME - 1] + "…"))
+        kinds.setdefault(kind, []).append(plain(look.cut(name, WIDEST_NAME)))
     if plan.crosses:
         kinds["cross"] = [plain(cross) for cross in plan.crosses]
     words = {kind: MEANT.get(kind, kind) for kind in kinds}

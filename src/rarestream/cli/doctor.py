@@ -86,7 +86,7 @@ def _label(report: Report) -> list[tuple[str, str]]:
         found = ", ".join(plain(name) for name in report.candidates[:10])
         return [("label", f"not named; columns with two values: {found}" if found else "not named")]
     where = "" if label.column is None else f"{plain(label.column)}: "
-    classes = ", ".join(f"{plain(_cut(entry.label))} {look.count(entry.rows)}" for entry in label.classes[:6])
+    classes = ", ".join(f"{plain(look.cut(entry.label, WIDEST_EXAMPLE))} {look.count(entry.rows)}" for entry in label.classes[:6])
     lines = [("label", where + classes + (", ..." if len(label.classes) > 6 else ""))]
     if label.positive is not None and label.rows:
         share = look.share(label.positives, label.rows)
@@ -116,7 +116,7 @@ def _show_columns(report: Report) -> None:
     shown = report.columns[:MOST_COLUMNS]
     cells = [
         [
-            plain(_cut(column.name, WIDEST_NAME)) or "(none)",
+            plain(look.cut(column.name, WIDEST_NAME)) or "(none)",
             *([column.role if column.role != "feature" else kind_name(column.kinds)] if table else []),
             look.count(column.distinct) if column.kinds else "",
             look.share(column.missing, report.rows) if column.missing else "",
@@ -131,21 +131,17 @@ def _show_columns(report: Report) -> None:
     ink.line()
     ink.line("  " + ink(lines[0].rstrip(), "bold"))
     for line in lines[1:]:
-        ink.line("  " + _cut(line.rstrip(), look.width() - 2))
+        ink.line("  " + look.cut(line.rstrip(), look.width() - 2))
     if len(report.columns) > len(shown):
         ink.line(f"  and {look.count(len(report.columns) - len(shown))} more; --json has all of them")
 
 
 def _examples(column: Column) -> str:
-    values = [plain(_cut(value, WIDEST_EXAMPLE)) for value in column.examples]
+    values = [plain(look.cut(value, WIDEST_EXAMPLE)) for value in column.examples]
     if column.ascending is not None and len(values) == 2:
         return f"{values[0]} to {values[1]}"
     more = ", ..." if column.distinct > len(values) else ""
     return ", ".join(values) + more
-
-
-def _cut(text: str, width: int = WIDEST_EXAMPLE) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _show_problems(problems: list[Problem]) -> None:

@@ -212,6 +212,18 @@ def bar_left(value: float, largest: float, cells: int) -> str:
     return ("▐" * rest + "█" * full).rjust(cells)
 
 
+def signed_bar(ink: Ink, value: float, largest: float, half: int) -> str:
+    """A bar to the left or to the right of a line, with so many cells on each side."""
+    if value < 0:
+        return ink(bar_left(value, largest, half), "red") + "│"
+    return " " * half + "│" + (ink(bar(value, largest, half), "green") if value else "")
+
+
+def cut(text: str, columns: int) -> str:
+    """The text, its end left out if it is longer than so many characters."""
+    return text if len(text) <= columns else f"{text[: columns - 1]}…"
+
+
 def table(
     rows: Sequence[Sequence[str]], heading: Sequence[str], left: Sequence[int] = (), columns: int | None = None
 ) -> list[str]:

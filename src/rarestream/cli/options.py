@@ -240,6 +240,17 @@ def warn_of_refused(refused: int, first: Sequence[str]) -> None:
         look.warn(look.refused(refused, first))
 
 
+def print_notes(stream: Stream) -> None:
+    """Print what the data showed and a user should know, such as columns that the model does not have."""
+    from rarestream.cli import look
+
+    for note in stream.notes:
+        look.stderr().message(note)
+    if stream.unlabelled:
+        rows = look.counted(stream.unlabelled, "row")
+        look.stderr().message(f"{rows} without a label {'was' if stream.unlabelled == 1 else 'were'} left out.")
+
+
 def unlabelled(rows: int) -> str:
     """What is said of rows that have no label."""
     from rarestream.cli import look

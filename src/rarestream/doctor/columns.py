@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
-from rarestream.features import Hashed, Kind
+from rarestream.features import Hashed, Kind, namespace_of
 from rarestream.metrics import auc
 
 FOLDS = 5
@@ -104,7 +104,7 @@ class Table:
         column_of = np.empty(len(slots), np.int32)
         for start in range(0, len(slots), BATCH):
             for at, name in enumerate(self._names.names(slots[start : start + BATCH]), start):
-                column = "" if name is None else self._column(name, numbers)
+                column = "" if name is None else namespace_of(name, numbers)
                 if column not in numbers:
                     numbers[column] = len(self.columns)
                     self.columns.append(column)
@@ -115,15 +115,6 @@ class Table:
         ends = np.cumsum(np.bincount(self.column_of_entry, minlength=len(self.columns)))
         self._cells = np.split(order, ends[:-1]) if len(ends) else []
         self._row_of, self._values, self._slots = row_of, values, slots
-
-    @staticmethod
-    def _column(name: str, known: dict[str, int]) -> str:
-        """Return the namespace of a name. A column may have the character ^ in its own name."""
-        column, caret, rest = name.partition("^")
-        while column not in known and "^" in rest:
-            more, _, rest = rest.partition("^")
-            column += caret + more
-        return column if column in known else name.partition("^")[0]
 
     def cells(self, column: str) -> Cells:
         """Return the cells of a column."""

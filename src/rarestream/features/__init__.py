@@ -1,6 +1,6 @@
 """What a feature is: a column number, or a name that is hashed to a slot."""
 
-from rarestream.features.display import column_kinds, display, kind_name
+from rarestream.features.display import column_kinds, display, kind_name, namespace_of
 from rarestream.features.names import name_problem
 from rarestream.features.plan import ColumnPlan, Kind, TablePlan, plan_from_settings
 from rarestream.features.rows import EncodedRows, encode_rows
@@ -21,6 +21,7 @@ __all__ = [
     "encode_rows",
     "kind_name",
     "name_problem",
+    "namespace_of",
     "of_block",
     "plan_from_settings",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from rarestream.errors import plain
 from rarestream.features.plan import Kind, TablePlan
@@ -43,6 +44,24 @@ def _number(bucket: re.Match[str]) -> str:
     power = float(bucket[3])
     size = 2.0**power if abs(power) < 1000 else float("inf" if power > 0 else 0)
     return f"{bucket[2]}{float(f'{size:.3g}'):g}"
+
+
+def namespace_of(name: str, known: Collection[str] = ()) -> str:
+    """Return the namespace of a feature, `namespace^name`. A column may have the character ^ in its name, too.
+
+    Parameters
+    ----------
+    name : str
+        The feature.
+    known : collection of str
+        The namespaces that are known, such as the columns of a table.
+    """
+    first, _, rest = name.partition("^")
+    found = first
+    while found not in known and "^" in rest:
+        more, _, rest = rest.partition("^")
+        found = f"{found}^{more}"
+    return found if found in known else first
 
 
 _KINDS = {Kind.TEXT: "text", Kind.DATE: "date", Kind.CATEGORY: "category", Kind.NUMBER: "number"}

@@ -18,7 +18,7 @@ def name_problem(space: Hashed) -> tuple[str, str] | None:
     names = space.names
     if names is None:
         return None
-    known = len(names) + names.collisions
+    known = len(names)  # those that share a slot, too
     if names.collisions > MANY_COLLISIONS * known and space.bits < MAX_BITS:
         wanted = min(MAX_BITS, max(space.bits + 1, math.ceil(math.log2(known / (2 * MANY_COLLISIONS)))))
         return (
