@@ -192,6 +192,12 @@ def test_a_file_without_heading_needs_names(tmp_path: Path) -> None:
     same(named, headed)
 
 
+def test_the_delimiter_is_found_in_a_small_file_without_heading(tmp_path: Path) -> None:
+    stream = read(written(tmp_path, "1\tx\n0\ty\n", "h.tsv"), columns=["y", "a"], label="y", quoting=False)
+    assert len(rows_of(stream)) == 2
+    assert stream.facts == {"delimiter": "\t"}
+
+
 def test_a_byte_order_mark_crlf_and_blank_lines_are_nothing(tmp_path: Path) -> None:
     plain = rows_of(read(written(tmp_path, "y,a\n1,x\n0,z\n"), label="y"))
     odd = rows_of(read(written(tmp_path, b"\xef\xbb\xbfy,a\r\n1,x\r\n\r\n\n0,z"), label="y"))
