@@ -79,7 +79,7 @@ def arrow_table() -> Any:
     pyarrow = pytest.importorskip("pyarrow")
     columns = dict(zip(HEADING, zip(*ROWS, strict=True), strict=True))
     table = {name: pyarrow.array(list(values)) for name, values in columns.items() if name != "when"}
-    seconds = [None if value is None else np.datetime64(value, "s").astype(int) for value in columns["when"]]
+    seconds = [None if value is None else int(np.datetime64(value, "s").astype(np.int64)) for value in columns["when"]]
     table["when"] = pyarrow.array(seconds, pyarrow.timestamp("s"))
     return pyarrow.table({name: table[name] for name in HEADING})
 
