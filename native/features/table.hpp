@@ -284,8 +284,16 @@ public:
             return number_found(c, column, found, cell);
         }
         if (found.kind == CellKind::whole) return text(c, found.digits);
-        if (found.kind == CellKind::decimal) return number(c, found.value);
+        if (found.kind == CellKind::decimal && !all_digits(cell)) return number(c, found.value);
         text(c, cell);
+    }
+
+    // Long ids must not become the nearest double.
+    static bool all_digits(std::string_view cell) {
+        for (const char byte : cell.substr(!cell.empty() && cell[0] == '-')) {
+            if (!is_digit(byte)) return false;
+        }
+        return true;
     }
 
     void whole(int c, std::int64_t value) { number_text(c, worker_.arena.copy(NumberText(value).text())); }
@@ -342,7 +350,8 @@ public:
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
         if (std::isnan(value)) return;
         if (!(std::fabs(value) <= std::numeric_limits<float>::max())) {
-            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, path, key);
+            joined_.assign(path).append(1, '.').append(key);
+            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, joined_, NumberText(value).text());
         }
         if (value != 0) hashed_.feature(seed, kept_path(path), worker_.arena.copy(key), static_cast<float>(value));
     }
