@@ -12,16 +12,9 @@ namespace rarestream {
 
 namespace {
 
-svmlight::Isa isa_named(const std::string& name) {
-    if (name.empty()) return svmlight::best_isa();
-    if (name == "portable") return svmlight::Isa::portable;
-    if (name == "avx2" && svmlight::has_avx2()) return svmlight::Isa::avx2;
-    throw std::invalid_argument("isa must be '', 'portable' or 'avx2' (where the machine has it), got '" + name + "'");
-}
-
 nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_required, std::int64_t stop_after,
                          const std::string& isa) {
-    const svmlight::Isa chosen = isa_named(isa);
+    const svmlight::Isa chosen = svmlight::isa_named(isa);
     if (text.size() > (std::size_t{1} << 31)) throw std::invalid_argument("a chunk of text is at most 2 GiB");
     const char* const begin = reinterpret_cast<const char*>(text.data());
     const std::size_t size = text.size();

@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 #include "csv.hpp"
 #include "table_parser.hpp"
+#include "text.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -60,6 +61,17 @@ nb::tuple parse_csv(TableParser& parser, In<std::uint8_t> text, const std::vecto
     });
 }
 
+nb::tuple parse_text(TableParser& parser, In<std::uint8_t> text, int label, int words, std::int64_t stop_after) {
+    const auto [begin, size] = text_of(text);
+    for (const int c : {label, words}) {
+        if (c < 0 || c >= static_cast<int>(parser.plan.columns.size()))
+            throw std::invalid_argument("no such column in the plan");
+    }
+    return parser.rows([&, begin = begin, size = size](features::TableEncoder& encoder, ParsedRows& rows) {
+        text::parse(begin, size, encoder, label, words, stop_after, rows);
+    });
+}
+
 nb::tuple survey_csv(In<std::uint8_t> text, const std::vector<std::string>& names, const std::vector<std::string>& missing,
                      const std::string& delimiter, const std::string& quote, bool skip_header) {
     const auto [begin, size] = text_of(text);
@@ -95,7 +107,9 @@ void bind_tables(nb::module_& m) {
              nb::arg("crosses"), nb::arg("missing"), no_convert("raw"), no_convert("counts"), no_convert("open"),
              no_convert("characters"), no_convert("shortest"), no_convert("longest"))
         .def("parse_csv", &parse_csv, no_convert("text"), nb::kw_only(), nb::arg("columns"), no_convert("delimiter"),
-             no_convert("quote"), no_convert("skip_header"), no_convert("stop_after"));
+             no_convert("quote"), no_convert("skip_header"), no_convert("stop_after"))
+        .def("parse_text", &parse_text, no_convert("text"), nb::kw_only(), no_convert("label"), no_convert("words"),
+             no_convert("stop_after"));
     m.def("survey_csv", &survey_csv, no_convert("text"), nb::kw_only(), nb::arg("names"), nb::arg("missing"),
           no_convert("delimiter"), no_convert("quote"), no_convert("skip_header"));
     m.def("csv_row_end", &csv_row_end, no_convert("text"), no_convert("filled"), nb::kw_only(), no_convert("delimiter"),

@@ -167,7 +167,7 @@ public:
                 continue;
             }
             width = count_;
-            if (width == 1 && cells_[0].begin == cells_[0].end && !fault_ && at - row_ <= 2) {  // a blank line
+            if (row_ + (*row_ == '\r') == end || row_[*row_ == '\r'] == '\n') {  // a blank line
                 sink_.drop_row();
                 line += lines;
                 continue;

@@ -45,7 +45,7 @@ public:
         }
         Header* const made = static_cast<Header*>(std::malloc(sizeof(Header) + size));
         if (!made) throw std::bad_alloc();
-        if (size >= min_huge_bytes) request_huge_pages(made, size);
+        if (size >= min_huge_bytes) prefer_huge_pages(made, size);
         made->size = size;
         return made + 1;
     }
@@ -70,14 +70,6 @@ private:
     };
 
     Pool() { idle_.reserve(64); }
-
-    // They are faster to fill and to read: hardware prefetching stops at the end of a page.
-    static void request_huge_pages(void* memory, std::size_t size) {
-        constexpr std::uintptr_t page = 4096;
-        const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
-        const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(memory) + size) / page * page;
-        prefer_huge_pages(reinterpret_cast<void*>(first), end - first);
-    }
 
     std::mutex lock_;
     std::vector<Header*> idle_;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 
 #include "platform.hpp"
@@ -28,6 +30,14 @@ inline Isa best_isa() {
     const char* wanted = std::getenv("RARESTREAM_ISA");
     if (wanted && std::strcmp(wanted, "portable") == 0) return Isa::portable;
     return has_avx2() ? Isa::avx2 : Isa::portable;
+}
+
+// By its name; empty: the fastest.
+inline Isa isa_named(const std::string& name) {
+    if (name.empty()) return best_isa();
+    if (name == "portable") return Isa::portable;
+    if (name == "avx2" && has_avx2()) return Isa::avx2;
+    throw std::invalid_argument("isa must be '', 'portable' or 'avx2' (where the machine has it), got '" + name + "'");
 }
 
 // Where the next pair is written, and what is known of the row so far.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -92,7 +93,7 @@ public:
     }
 
 private:
-    static constexpr int SMALL = 48;  // entries up to which counting smaller ones, without branches, is faster than sorting
+    static constexpr int SMALL = 64;  // entries up to which counting smaller ones, without branches, is faster than sorting
 
     void grow(std::int64_t capacity) {
         auto indices = pooled<std::int32_t>(static_cast<std::size_t>(capacity));
@@ -106,18 +107,23 @@ private:
 
     // The place of an entry is the number of smaller indices. False, and nothing changed: two entries have the same index.
     static bool sorted_by_rank(std::int32_t* indices, float* values, int size) {
-        std::int32_t index[SMALL];
+        typedef std::int32_t Four __attribute__((vector_size(16)));
+        alignas(16) std::int32_t index[SMALL], rank[SMALL];
         float value[SMALL];
-        std::int32_t rank[SMALL] = {};
         std::copy_n(indices, size, index);
         std::copy_n(values, size, value);
-        for (int i = 0; i < size; ++i) {
-            const std::int32_t mine = index[i];
-            for (int j = 0; j < size; ++j) rank[j] += mine < index[j];
+        for (int j = 0; j < size; j += 16) {
+            Four theirs[4], ranks[4] = {};
+            std::memcpy(theirs, index + j, sizeof theirs);
+            for (int i = 0; i < size; ++i) {
+                const Four mine = {index[i], index[i], index[i], index[i]};
+                for (int k = 0; k < 4; ++k) ranks[k] -= mine < theirs[k];
+            }
+            std::memcpy(rank + j, ranks, sizeof ranks);
         }
         std::uint64_t taken = 0;
         for (int i = 0; i < size; ++i) taken |= std::uint64_t{1} << rank[i];
-        if (taken != (std::uint64_t{1} << size) - 1) return false;
+        if (taken != ~std::uint64_t{0} >> (64 - size)) return false;
         for (int i = 0; i < size; ++i) {
             indices[rank[i]] = index[i];
             values[rank[i]] = value[i];
@@ -127,11 +133,11 @@ private:
 
     // Any row: duplicates are summed in double, in their order. Returns the number of entries left.
     std::int64_t sorted_by_keys(std::int32_t* indices, float* values, std::int64_t size) {
-        keys_.clear();
-        for (std::int64_t p = 0; p < size; ++p) {
-            keys_.push_back(static_cast<std::uint64_t>(indices[p]) << 32 | static_cast<std::uint64_t>(p));
+        keys_.resize(static_cast<std::size_t>(size));
+        if (!in_buckets(indices, size)) {
+            for (std::int64_t p = 0; p < size; ++p) keys_[static_cast<std::size_t>(p)] = key(indices[p], p);
+            std::sort(keys_.begin(), keys_.end());
         }
-        std::sort(keys_.begin(), keys_.end());
         unsorted_.assign(values, values + size);
         std::int64_t kept = 0;
         for (std::int64_t p = 0; p < size;) {
@@ -142,6 +148,40 @@ private:
             values[kept++] = static_cast<float>(sum);
         }
         return kept;
+    }
+
+    // An index and the place of its value, which is what entries with the same index are sorted by.
+    static std::uint64_t key(std::int32_t index, std::int64_t place) {
+        return static_cast<std::uint64_t>(index) << 32 | static_cast<std::uint64_t>(place);
+    }
+
+    // Fills `keys_`, sorted. Slots are spread evenly: with more buckets than entries, hardly any bucket has more than a
+    // few. False: some bucket has many, or there are too many entries.
+    bool in_buckets(const std::int32_t* indices, std::int64_t size) {
+        constexpr std::int64_t most = 1 << 14;
+        constexpr std::uint32_t most_in_bucket = 16;
+        if (size > most) return false;
+        int bits = 1;
+        while ((std::int64_t{1} << bits) < 2 * size) ++bits;
+        const int shift = std::max(0, 32 - __builtin_clz(mask_) - bits);
+        ends_.assign((std::size_t{mask_} >> shift) + 1, 0);
+        for (std::int64_t p = 0; p < size; ++p) ++ends_[static_cast<std::size_t>(indices[p] >> shift)];
+        std::uint32_t sum = 0, largest = 0;
+        for (std::uint32_t& end : ends_) {
+            largest = std::max(largest, end);
+            end = sum += end;
+        }
+        if (largest > most_in_bucket) return false;
+        for (std::int64_t p = size; p-- > 0;) {
+            keys_[--ends_[static_cast<std::size_t>(indices[p] >> shift)]] = key(indices[p], p);
+        }
+        for (std::size_t i = 1; i < keys_.size(); ++i) {
+            const std::uint64_t moved = keys_[i];
+            std::size_t to = i;
+            for (; to > 0 && keys_[to - 1] > moved; --to) keys_[to] = keys_[to - 1];
+            keys_[to] = moved;
+        }
+        return true;
     }
 
     struct Pending {
@@ -159,6 +199,7 @@ private:
     std::vector<Pending> pending_;  // the names of the current row, `names_` of them
     std::size_t names_ = 0;
     std::vector<std::uint64_t> keys_;
+    std::vector<std::uint32_t> ends_;  // of the buckets in `keys_`
     std::vector<float> unsorted_;
 };
 

@@ -60,10 +60,7 @@ public:
         // Zeros from calloc need no memory until they are used. Large pages: every name is looked up here.
         last_.reset(static_cast<std::uint16_t*>(std::calloc(SIZE, sizeof(std::uint16_t))));
         if (!last_) throw std::bad_alloc();
-        constexpr std::uintptr_t page = 4096;
-        const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(last_.get()),
-                             first = (begin + page - 1) / page * page;
-        prefer_huge_pages(reinterpret_cast<void*>(first), (begin + SIZE * sizeof(std::uint16_t)) / page * page - first);
+        prefer_huge_pages(last_.get(), SIZE * sizeof(std::uint16_t));
     }
 
     void prefetch(std::uint32_t hash) const { __builtin_prefetch(&last_[hash & (SIZE - 1)], 1); }

@@ -11,10 +11,8 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "csr.hpp"
 #include "features/cells.hpp"
 #include "features/hashed_rows.hpp"
+#include "features/per_thread.hpp"
 #include "features/soft_buckets.hpp"
 #include "parsed_rows.hpp"
 
@@ -193,15 +192,11 @@ struct Worker {
 class Workers {
 public:
     Worker& mine(const TablePlan& plan) {
-        const std::lock_guard<std::mutex> held(lock_);
-        auto& worker = workers_[std::this_thread::get_id()];
-        if (!worker) worker = std::make_unique<Worker>(plan);
-        return *worker;
+        return workers_.mine([&] { return std::make_unique<Worker>(plan); });
     }
 
 private:
-    std::mutex lock_;
-    std::unordered_map<std::thread::id, std::unique_ptr<Worker>> workers_;
+    PerThread<Worker> workers_;
 };
 
 class TableEncoder {

@@ -88,6 +88,15 @@ def worded_for_command_line(wanted: bool = True) -> Iterator[None]:
         _command_line = before
 
 
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant, or None if there is none like it; dual_auc finds dual-auc."""
+    import difflib
+
+    spelled = {name.replace("_", "-"): name for name in known}
+    near = difflib.get_close_matches(str(word).lower().replace("_", "-"), spelled, 1)
+    return spelled[near[0]] if near else None
+
+
 LONGEST_QUOTE = 40  # bytes of a file's text that a message quotes
 
 
@@ -98,15 +107,6 @@ def quoted(token: bytes) -> str:
         return repr(token.decode()[:LONGEST_QUOTE]) + more
     except UnicodeDecodeError:
         return repr(shown)[1:] + more
-
-
-def nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, or None if there is none like it; dual_auc finds dual-auc."""
-    import difflib
-
-    spelled = {name.replace("_", "-"): name for name in known}
-    near = difflib.get_close_matches(str(word).lower().replace("_", "-"), spelled, 1)
-    return spelled[near[0]] if near else None
 
 
 # Characters that could move the cursor of a terminal, change its colours or the direction of text: control characters,

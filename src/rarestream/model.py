@@ -98,11 +98,12 @@ class Model:
         n_features = max(n_features, learner.initial_features)
         if features is not None and not isinstance(features, Columns | Hashed):
             raise TypeError(f"Model: features must be Columns() or Hashed(), got {features!r}.")
-        if isinstance(features, Hashed):
-            if n_features > features.slots:
-                raise ValueError(f"Model: n_features is {n_features}, but {_few_slots(features)}")
-            n_features = features.slots
+        if isinstance(features, Hashed) and n_features > features.slots:
+            raise ValueError(f"Model: n_features is {n_features}, but {_few_slots(features)}")
         engine = start_engine(learner, scale, n_features, dtype)
+        if isinstance(features, Hashed):
+            n_features = features.slots
+            engine.reserve(n_features, exactly=True)
         self._take_over(Saved(engine, dtype, n_features, features=features))
 
     @classmethod

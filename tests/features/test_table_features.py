@@ -55,10 +55,7 @@ def table(rows: list[dict[str, str]], kinds: dict[str, list[str]], **more: objec
 def encoded(rows: list[dict[str, str]], kinds: dict[str, list[str]], **more: object) -> list[dict[int, float]]:
     indptr, indices, values, *_, bad, _, _ = table(rows, kinds, **more)
     assert not bad
-    return [
-        dict(zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True))
-        for a, b in itertools.pairwise(indptr)
-    ]
+    return [dict(zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(indptr)]
 
 
 def agree(found: dict[int, float], expected: textbook.Features) -> None:

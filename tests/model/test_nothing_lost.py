@@ -365,6 +365,20 @@ assert model.n_features > 900_000_000
     assert limited(code, 300) == "fine\n"
 
 
+def test_a_race_on_hashed_features_costs_what_is_touched():
+    code = """
+from dataclasses import replace
+from rarestream import Hashed
+slots = np.random.default_rng(0).integers(0, 1 << 22, 3000)
+model = Model("auto")
+model.learn(replace(Block.of((np.arange(0, 3001, 10), slots, np.ones(3000)), np.arange(300) % 2), space=Hashed()))
+assert model.state_bytes > 800e6
+again = Model.from_bytes(model.to_bytes())
+again.finish_race()
+"""
+    assert limited(code, 150) == "fine\n"
+
+
 @pytest.mark.parametrize("scale", ["unit", "max", "none"])
 @pytest.mark.parametrize("name", learner_names())
 def test_scores_with_unknown_features_are_those_of_a_model_with_room_for_them(name, scale):

@@ -63,8 +63,8 @@ def rows_of(bits: int) -> Block:
     [
         (6, 0, "the rows have column numbers, but the model has hashed features with 6 bits. Read or make"),
         (
-            HASHED,
-            OTHER,
+            6,
+            7,
             "the rows have hashed features with 7 bits, but the model has hashed features with 6 bits. Hash",
         ),
         (0, 6, "the rows have hashed features with 6 bits, but the model has column numbers. Use rows with"),

@@ -84,7 +84,7 @@ def test_a_comment_starts_anywhere(isa: str, row: str, comment: str) -> None:
     ],
 )
 def test_what_stands_before_a_comment_must_still_be_right(isa: str, text: bytes, bad: tuple) -> None:
-    assert parsed(text, isa=isa).bad == [bad]
+    assert parsed(text, isa=isa).bad == [(*bad, "")]
 
 
 @given(st.text("0123456789.:+-eE \t\r#nqidcost", max_size=60), st.booleans())

@@ -95,7 +95,7 @@ def info(name: str) -> DataSet:
         If there is no table of this name; the message lists the names.
     """
     if name not in _DATA_SETS:
-        from rarestream.learners.registry import nearest  # not above: it is needed for mistakes only
+        from rarestream.errors import nearest  # not above: it is needed for mistakes only
 
         near = nearest(name, _DATA_SETS)
         hint = f"did you mean {near!r}? There" if near else "there"

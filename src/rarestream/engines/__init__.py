@@ -53,6 +53,9 @@ def load_engine(header: Mapping[str, Any], learner: Learner, arrays: Arrays, n_f
         from rarestream.engines.race import Race, saved_candidates
 
         plan = plan._replace(candidates=saved_candidates(header))
-        engine = Race(learner, plan, scale, n_features, dtype)
+        hashed = header["features"]["space"] == "hashed"
+        engine = Race(learner, plan, scale, 0 if hashed else n_features, dtype)
+        if hashed:
+            engine.reserve(n_features, exactly=True)
     engine.load(arrays, n_features)
     return engine

@@ -107,7 +107,10 @@ class Engine(ABC):
 
     @abstractmethod
     def reserve(self, n_features: int, exactly: bool = False) -> None:
-        """Make room for so many features, and some more unless `exactly`; DataError if they do not fit in memory."""
+        """Make room for so many features, and some more; DataError if they do not fit in memory.
+
+        `exactly`: for no more than these, of which any may come first: slots of hashed features.
+        """
 
     @abstractmethod
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:

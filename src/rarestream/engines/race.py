@@ -188,7 +188,7 @@ class Race(Engine):
     def reserve(self, n_features: int, exactly: bool = False) -> None:
         needed = min(n_features + SPARE, self._max_slots)
         try:
-            self.group.reserve(needed, needed if exactly else self._max_slots)
+            self.group.reserve(needed, needed if exactly else self._max_slots, scattered=exactly)
         except MemoryError:
             raise out_of_memory(n_features - 1, needed * self.group.bytes) from None
 
@@ -221,7 +221,7 @@ class Race(Engine):
         self.raced, self.lead = int(raced), int(lead)
         file_arrays.load_table(arrays, state.table, self.group.lanes.layout, slots)
         roots = [self.group.lanes.columns(lane)[1] for lane in range(len(self.candidates))]
-        if (state.table[:, roots] < 0).any():
+        if (state.table[arrays["index"][:, np.newaxis], roots] < 0).any():  # all others are zero
             raise ValueError("a root is negative")
         state.counts[:] = numbers[:2]
         extra, rows = file_arrays.load_extra(arrays), slice(self.raced)

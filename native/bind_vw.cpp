@@ -1,0 +1,52 @@
+// Python bindings of the parser of Vowpal Wabbit text.
+#include "arrays.hpp"
+#include "features/per_thread.hpp"
+#include "parsed_rows_tuple.hpp"
+#include "table_parser.hpp"
+#include "vw.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace rarestream {
+
+namespace {
+
+// What is kept from chunk to chunk: the names that each thread has seen.
+struct VwParser {
+    int bits;
+    bool names;
+    features::PerThread<features::NameFilter> filters = {};
+};
+
+void start(VwParser* made, int bits, bool names) {
+    if (bits < 1 || bits > 30) throw std::invalid_argument("bits must be between 1 and 30");
+    new (made) VwParser{bits, names};
+}
+
+nb::tuple parse(VwParser& parser, In<std::uint8_t> text, std::int64_t stop_after, const std::string& isa) {
+    const auto [begin, size] = text_of(text);
+    const vw::FindSeparators find = vw::find_separators(svmlight::isa_named(isa));
+    ParsedRows rows;
+    {
+        nb::gil_scoped_release released;
+        features::NameFilter* const filter =
+            parser.names ? &parser.filters.mine([] { return std::make_unique<features::NameFilter>(); }) : nullptr;
+        vw::Parser({parser.bits, stop_after}, find, filter, rows).parse(begin, size);
+    }
+    return parsed_rows_tuple(std::move(rows));
+}
+
+}  // namespace
+
+void bind_vw(nb::module_& m) {
+    nb::class_<VwParser>(m, "VwParser")
+        .def("__init__", &start, nb::kw_only(), no_convert("bits"), no_convert("names"))
+        .def("parse", &parse, no_convert("text"), nb::kw_only(), no_convert("stop_after"), no_convert("isa") = "");
+}
+
+}  // namespace rarestream
