@@ -680,8 +680,8 @@ public:
     }
 
     void number_text(int c, std::string_view cell) { text(c, cell); }
-    void whole(int c, std::int64_t) { ++at(c).whole; }
-    void whole(int c, std::uint64_t) { ++at(c).whole; }
+    void whole(int c, std::int64_t value) { number_text(c, NumberText(value).text()); }
+    void whole(int c, std::uint64_t value) { number_text(c, NumberText(value).text()); }
 
     void number(int c, double value) {
         if (std::isnan(value)) return;

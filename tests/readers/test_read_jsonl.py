@@ -194,18 +194,18 @@ def test_text_and_dicts_have_the_same_rows(
     assert surveys[0] == surveys[1]
 
 
-class OurRule(Exception):
+class OurRuleError(Exception):
     """JSON for Python, but not for us."""
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise OurRule
+        raise OurRuleError
     return dict(pairs)
 
 
 def no_constant(word: str) -> Any:
-    raise OurRule
+    raise OurRuleError
 
 
 def depth(value: Any) -> int:
@@ -218,15 +218,17 @@ def as_row(line: bytes) -> dict[str, Any] | None:
     try:
         row = json.loads(line.decode(), object_pairs_hook=unique, parse_constant=no_constant)
         json.dumps(row, ensure_ascii=False).encode()  # no halves of surrogate pairs
-    except (OurRule, ValueError, RecursionError):
+    except (OurRuleError, ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) and depth(row) <= 64 else None
 
 
 fragments = st.sampled_from(
-    list('{}[],:" \t\r0123456789.-+eE\\/bfnrtu\'') + ["\x00", "\x1f", "\x7f", "é", "\ufeff", "\u2028"]
-    + ['{"a":', '"b":', "true", "false", "null", "NaN", "Infinity", "-", "1e5", "0.5", "01", '"x"', "\\u00e9", "\\ud800"]
-    + ["\\ud83d\\ude00", '{"a":1}', "[]", "{}", '""', '"a"'],
+    [
+        *'{}[],:" \t\r0123456789.-+eE\\/bfnrtu\'', "\x00", "\x1f", "\x7f", "é", "\ufeff", "\u2028", '{"a":', '"b":',
+        "true", "false", "null", "NaN", "Infinity", "-", "1e5", "0.5", "01", '"x"', "\\u00e9", "\\ud800",
+        "\\ud83d\\ude00", '{"a":1}', "[]", "{}", '""', '"a"',
+    ]
 )  # fmt: skip
 texts = st.one_of(
     st.lists(fragments, max_size=12).map("".join),
@@ -508,7 +510,7 @@ BAD = [
     ('{"l":[1e400]}', 7, "column 'l': the number '1e400' is too large. Scale the values down."),
     ('{"m":{"k":1e39}}', 11, "column 'm.k': the number '1e39' is too large. Scale the values down."),
     ('{"n":' + "9" * 5000 + "}", 6, "column 'n': the number '" + "9" * 40 + "'... is too large. Scale the values down."),
-]  # fmt: skip  # noqa: E501
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "column", "message"), BAD, ids=range(len(BAD)))

@@ -172,7 +172,7 @@ def test_a_column_of_numbers_and_one_of_dates_take_text() -> None:
         ({"a": 10**10_000}, "column 'a': the number 'an int of thousands of digits' is too large. Scale the values down."),
     ],
     ids=lambda value: repr(value)[:40] if not isinstance(value, dict | str) else None,
-)  # fmt: skip  # noqa: E501
+)  # fmt: skip
 def test_messages(row: Any, message: str) -> None:
     good = {"a": 1, "y": 1}
     with pytest.raises(DataError) as caught:
