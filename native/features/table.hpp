@@ -294,8 +294,16 @@ public:
             return number_found(c, column, found, cell);
         }
         if (found.kind == CellKind::whole) return text(c, found.digits);
-        if (found.kind == CellKind::decimal) return number(c, found.value);
+        if (found.kind == CellKind::decimal && !all_digits(cell)) return number(c, found.value);
         text(c, cell);
+    }
+
+    // Long ids must not become the nearest double.
+    static bool all_digits(std::string_view cell) {
+        for (const char byte : cell.substr(!cell.empty() && cell[0] == '-')) {
+            if (!is_digit(byte)) return false;
+        }
+        return true;
     }
 
     void whole(int c, std::int64_t value) {
@@ -415,7 +423,8 @@ public:
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
         if (std::isnan(value)) return;
         if (!(std::fabs(value) <= std::numeric_limits<float>::max())) {
-            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, path, key);
+            joined_.assign(path).append(1, '.').append(key);
+            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, joined_, NumberText(value).text());
         }
         if (value != 0) hashed_.feature(seed, kept_path(path), worker_.arena.copy(key), static_cast<float>(value));
     }
@@ -759,8 +768,8 @@ public:
     }
 
     void number_text(int c, std::string_view cell) { text(c, cell); }
-    void whole(int c, std::int64_t) { ++at(c).whole; }
-    void whole(int c, std::uint64_t) { ++at(c).whole; }
+    void whole(int c, std::int64_t value) { number_text(c, NumberText(value).text()); }
+    void whole(int c, std::uint64_t value) { number_text(c, NumberText(value).text()); }
 
     void number(int c, double value) {
         if (std::isnan(value)) return;
