@@ -6,6 +6,7 @@ void bind_blocks(nanobind::module_&);
 void bind_learners(nanobind::module_&);
 void bind_readers(nanobind::module_&);
 void bind_tables(nanobind::module_&);
+void bind_arrow(nanobind::module_&);
 void bind_vw(nanobind::module_&);
 void bind_auc(nanobind::module_&);
 void bind_features(nanobind::module_&);
@@ -19,6 +20,7 @@ NB_MODULE(_native, m) {
     rarestream::bind_learners(m);
     rarestream::bind_readers(m);
     rarestream::bind_tables(m);
+    rarestream::bind_arrow(m);
     rarestream::bind_vw(m);
     rarestream::bind_auc(m);
     rarestream::bind_features(m);

@@ -53,6 +53,16 @@ public:
             feature.name = name.data();
             feature.name_size = name.size();
         }
+        add_known(hash, value);
+    }
+
+    // Some time before a feature is added: the memory for its name arrives earlier.
+    void expect(std::uint32_t hash) const {
+        if (filter_) filter_->prefetch(hash);
+    }
+
+    // A feature whose name this thread has added before.
+    void add_known(std::uint32_t hash, float value) {
         if (filled_ == capacity_) grow(capacity_ * 2);
         rows_.indices[filled_] = static_cast<std::int32_t>(hash & mask_);
         rows_.values[filled_++] = value;

@@ -50,6 +50,53 @@ inline SoftBucket soft_bucket(double x) {
     return {2 * exponent + upper, t};
 }
 
+// Those of many numbers, of which zeros, infinities and NaNs give anything. It is the arithmetic of soft_bucket, in a loop
+// without branches, which takes a fraction of the time.
+template <class Number>
+void soft_buckets(const Number* numbers, int size, SoftBucket* found) {
+    constexpr int STEP = 64;
+    double mantissas[STEP], shares[STEP];
+    std::int64_t exponents[STEP];
+    for (int start = 0; start < size; start += STEP) {
+        const int count = size - start < STEP ? size - start : STEP;
+        for (int i = 0; i < count; ++i) {
+            const double x = static_cast<double>(numbers[start + i]);
+            std::uint64_t bits;
+            std::memcpy(&bits, &x, sizeof bits);
+            exponents[i] = static_cast<std::int64_t>(bits >> 52 & 0x7FF);
+            bits = (bits & 0x000FFFFFFFFFFFFFull) | 0x3FF0000000000000ull;
+            std::memcpy(&mantissas[i], &bits, sizeof bits);
+        }
+        for (int i = 0; i < count; ++i) {
+            const bool upper = mantissas[i] >= 1.4142135623730951;
+            const double m = upper ? mantissas[i] * 0.5 : mantissas[i];
+            const double f = (m - 1.0) / (m + 1.0), g = f * f;
+            double p = 1.0 / 21.0;
+            p = p * g + 1.0 / 19.0;
+            p = p * g + 1.0 / 17.0;
+            p = p * g + 1.0 / 15.0;
+            p = p * g + 1.0 / 13.0;
+            p = p * g + 1.0 / 11.0;
+            p = p * g + 1.0 / 9.0;
+            p = p * g + 1.0 / 7.0;
+            p = p * g + 1.0 / 5.0;
+            p = p * g + 1.0 / 3.0;
+            p = p * g + 1.0 / 1.0;
+            double t = 2.0 * (2.0 * f * p * 1.4426950408889634) + (upper ? 1.0 : 0.0);
+            t = t < 0.0 ? 0.0 : t;
+            shares[i] = t >= 1.0 ? 0.99999999999999989 : t;
+        }
+        for (int i = 0; i < count; ++i) {
+            if (exponents[i] == 0) {  // denormal
+                found[start + i] = soft_bucket(static_cast<double>(numbers[start + i]));
+                continue;
+            }
+            const int upper = mantissas[i] >= 1.4142135623730951;
+            found[start + i] = {2 * (static_cast<int>(exponents[i]) - 1023) + upper, shares[i]};
+        }
+    }
+}
+
 // The names of all buckets: ~2^1.5 for 3 of a positive number, ~-2^1.5 of a negative one.
 class BucketNames {
 public:

@@ -49,6 +49,7 @@ enum class TableRule : int {
     sum = 7,         // duplicates sum to a value beyond float32
     nested = 8,      // lists or objects inside a list
     role = 9,        // a list or an object as label, importance or tag
+    utf8 = 10,       // bytes that are not UTF-8 as text, in a source with types
 };
 
 struct Column {
@@ -179,7 +180,8 @@ struct Worker {
 
     static constexpr int BUCKETS = 256;  // those of 2^-64 to 2^64, of either sign; others are hashed each time
 
-    // The hashes of a column's bucket names, as they are needed; bit 32 says that one is known.
+    // The hashes of a column's bucket names, as they are needed; NAMED: it is known, and its name was collected.
+    static constexpr std::uint64_t NAMED = std::uint64_t{1} << 32;
     using Buckets = std::array<std::uint64_t, 2 * BUCKETS>;
 
     std::unique_ptr<NameFilter> filter;
@@ -235,6 +237,8 @@ public:
         worker_.arena.clear();
         for (const int c : crossed_) parts_[static_cast<std::size_t>(c)].clear();
         crossed_.clear();
+        for (std::uint64_t* const entry : named_) *entry = 0;  // their row was dropped, and their names with it
+        named_.clear();
         fault_ = TableRule::none;
         label_ = std::numeric_limits<double>::quiet_NaN();
         importance_ = 1;
@@ -283,13 +287,33 @@ public:
         text(c, cell);
     }
 
-    void whole(int c, std::int64_t value) { number_text(c, worker_.arena.copy(NumberText(value).text())); }
+    void whole(int c, std::int64_t value) {
+        const Column& column = at(c);
+        if (column.role == Role::label && value == last_whole_label_ && last_whole_code_ >= 0) {
+            label_ = last_whole_code_;
+            return;
+        }
+        constexpr std::int64_t limit = 1'000'000'000'000'000'000;  // has more than MOST_DIGITS
+        const bool numeric =
+            column.role == Role::feature && column.kinds & (NUMBER | AUTO) && !(column.kinds & (TEXT | DATE));
+        if (numeric && value < limit && value > -limit && plan_.missing.empty()) {
+            const bool both = column.kinds & (CATEGORY | AUTO);
+            if (both) category(c, column, worker_.arena.copy(NumberText(value).text()));
+            return numbers(c, column, static_cast<double>(value), column.crossed && !both);
+        }
+        number_text(c, worker_.arena.copy(NumberText(value).text()));
+        if (column.role == Role::label && label_ >= 0) {
+            last_whole_label_ = value;
+            last_whole_code_ = label_;
+        }
+    }
     void whole(int c, std::uint64_t value) { number_text(c, worker_.arena.copy(NumberText(value).text())); }
 
     // A number from a source with types. NaN is missing there.
     void number(int c, double value) {
         if (std::isnan(value)) return;
         const Column& column = at(c);
+        if (takes_buckets(c) && std::isfinite(value)) return numbers(c, column, value, column.crossed);
         if (std::isfinite(value) && std::fabs(value) < LARGEST_WHOLE && value == std::floor(value)) {
             return whole(c, static_cast<std::int64_t>(value));
         }
@@ -301,6 +325,15 @@ public:
         if (!number) return text(c, spelled);
         if (!is_missing(spelled)) numbers(c, column, value, column.crossed);
     }
+
+    // Whether all numbers of a column, whole ones too, become soft buckets and nothing else.
+    bool takes_buckets(int c) const {
+        const Column& column = at(c);
+        return column.role == Role::feature && column.kinds == NUMBER && !plan_.raw && plan_.missing.empty();
+    }
+
+    // For such a column: a number other than zero whose buckets are known.
+    void bucketed(int c, bool negative, const SoftBucket& found) { buckets(c, at(c), negative, found, at(c).crossed); }
 
     void boolean(int c, bool value) { string(c, value ? "true" : "false"); }
 
@@ -332,6 +365,40 @@ public:
 
     // Whether the cells of a column change nothing, so that a parser may skip them.
     bool ignores(int c) const { return at(c).role == Role::ignored; }
+
+    // Whether dates are split into their parts, so that nobody needs them as text.
+    bool splits_dates(int c) const { return at(c).role == Role::feature && at(c).kinds & (DATE | AUTO); }
+
+    // Whether numbers are used as they are written.
+    bool spells_numbers(int c) const { return at(c).role != Role::feature || !(at(c).kinds & (NUMBER | AUTO)); }
+
+    // -- For a parser that meets the same text in a column again and again, and hashes it once.
+
+    static constexpr bool ENCODES = true;
+
+    // Whether text in this column is a category and nothing else.
+    bool is_category(int c) const { return at(c).role == Role::feature && (at(c).kinds == CATEGORY || at(c).kinds & AUTO); }
+
+    bool is_crossed(int c) const { return at(c).crossed; }
+
+    // The hash of a category; false: the text means missing.
+    bool category_hash(int c, std::string_view text, std::uint32_t& hash) const {
+        if (text.empty() || is_missing(text)) return false;
+        hash = murmur3(text, at(c).seed);
+        return true;
+    }
+
+    // To be called some time before `first_category`: its memory is then in a cache.
+    void expect_category(std::uint32_t hash) const { hashed_.expect(hash); }
+
+    // A category by its hash, in the first row that has it and is not dropped.
+    void first_category(int c, std::uint32_t hash, std::string_view text) {
+        hashed_.add(hash, at(c).space, text, 1);
+        if (at(c).crossed) part(c, text, 1);
+    }
+
+    // The same again in another row. A column that is crossed needs the text each time.
+    void known_category(std::uint32_t hash) { hashed_.add_known(hash, 1); }
 
     // An entry of a map or nested object, whose namespace is the path to it and `seed` its hash. The views may end.
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
@@ -371,6 +438,7 @@ public:
             rows_.bad.push_back({line, fault_column, static_cast<int>(fault_), token_, field_});
             return false;
         }
+        named_.clear();
         rows_.labels.push_back(label_);
         rows_.lines.push_back(line);
         rows_.columns.push_back(column);
@@ -462,27 +530,33 @@ private:
             if (crossed) part(c, ZERO_BUCKET, 1);
             return;
         }
-        const SoftBucket found = soft_bucket(value);
+        buckets(c, column, value < 0, soft_bucket(value), crossed);
+    }
+
+    void buckets(int c, const Column& column, bool negative, const SoftBucket& found, bool crossed) {
         const float lower = static_cast<float>(1.0 - found.t), upper = static_cast<float>(found.t);
-        if (lower != 0) bucket(c, column, found.k, value < 0, lower, crossed);
-        if (upper != 0) bucket(c, column, found.k + 1, value < 0, upper, crossed);
+        if (lower != 0) bucket(c, column, found.k, negative, lower, crossed);
+        if (upper != 0) bucket(c, column, found.k + 1, negative, upper, crossed);
     }
 
     void bucket(int c, const Column& column, int k, bool negative, float value, bool crossed) {
-        const std::string_view name = BucketNames::all().name(k, negative);
         const int i = 2 * (k + Worker::BUCKETS / 2) + negative;
-        std::uint32_t hash;
         if (c == OTHER || i < 0 || i >= 2 * Worker::BUCKETS) {
-            hash = murmur3(name, column.seed);
+            hashed_.feature(column.seed, column.space, BucketNames::all().name(k, negative), value);
         } else {
             auto& known = worker_.buckets[static_cast<std::size_t>(c)];
             if (!known) known = std::make_unique<Worker::Buckets>();
             std::uint64_t& entry = (*known)[static_cast<std::size_t>(i)];
-            if (!entry) entry = std::uint64_t{1} << 32 | murmur3(name, column.seed);
-            hash = static_cast<std::uint32_t>(entry);
+            if (entry & Worker::NAMED) {
+                hashed_.add_known(static_cast<std::uint32_t>(entry), value);
+            } else {
+                const std::string_view name = BucketNames::all().name(k, negative);
+                entry = Worker::NAMED | murmur3(name, column.seed);
+                named_.push_back(&entry);
+                hashed_.add(static_cast<std::uint32_t>(entry), column.space, name, value);
+            }
         }
-        hashed_.add(hash, column.space, name, value);
-        if (crossed) part(c, name, value);
+        if (crossed) part(c, BucketNames::all().name(k, negative), value);
     }
 
     void dates(int c, const Column& column, const Date& found) {
@@ -601,12 +675,15 @@ private:
     HashedRows hashed_;
     Column other_;
     std::vector<std::vector<Part>> parts_;  // of the columns that crosses need
+    std::vector<std::uint64_t*> named_;     // entries of Worker::Buckets that are NAMED since this row
     std::vector<int> crossed_;              // the columns of this row that have some
     std::vector<std::size_t> starts_;
     std::string joined_;
     std::unordered_map<std::string, double> codes_;
     std::string_view last_label_ = {};
     double last_code_ = 0;
+    std::int64_t last_whole_label_ = 0;
+    double last_whole_code_ = -1;  // of it; -1: there was none
     // The current row.
     TableRule fault_ = TableRule::none;
     std::string field_, token_;
@@ -685,6 +762,9 @@ public:
     void element(int, std::string_view) {}
     void begin_map(int c) { ++at(c).map; }
     bool ignores(int) const { return false; }
+    bool splits_dates(int) const { return true; }
+    bool spells_numbers(int) const { return false; }
+    static constexpr bool ENCODES = false;
     void entry(std::string_view, std::uint32_t, std::string_view, double) {}
     void entry(std::string_view, std::uint32_t, std::string_view, std::string_view) {}
     void fail(TableRule, int, std::string_view) { failed_ = true; }

@@ -384,3 +384,15 @@ def test_many_columns_are_read(tmp_path: Path) -> None:
 def test_a_heading_alone_has_no_rows(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no rows"):
         rows_of(read(written(tmp_path, "y,a\n"), label="y"))
+
+
+def test_a_decompression_bomb_ends_at_the_longest_row(tmp_path: Path) -> None:
+    """A small file that expands to 200 MB without a line end is refused after 64 MB of it."""
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", compresslevel=9) as out:
+        out.write(b"y,a\n1,x\n0,")
+        for _ in range(20):
+            out.write(b"z" * 10_000_000)
+    assert path.stat().st_size < 400_000
+    with pytest.raises(DataError, match=r"bomb\.csv\.gz:3: line longer than 64 MB"):
+        rows_of(read(path, label="y"))
