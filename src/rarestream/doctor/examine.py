@@ -363,16 +363,13 @@ class _Examination:
             int(np.count_nonzero(sizes == 0)),
         )
         if report.features.empty:
-            self._add("note", f"{report.features.empty:,} rows have no features, so their score is always 0.", "")
+            empty = report.features.empty
+            rows = "1 row has no features, so its" if empty == 1 else f"{empty:,} rows have no features, so their"
+            self._add("note", f"{rows} score is always 0.", "")
         largest = max(abs(report.features.smallest), abs(report.features.largest))
         if block.space is not None and block.space.names is not None:
             table = Table(block, block.space, [], single=False)
-            report.columns = [describe(table, name, "feature", 1, block.labels) for name in table.columns]
-            report.problems += [
-                leak(f"namespace {column.name!r}", column.auc, ())
-                for column in report.columns
-                if column.auc is not None and column.auc > rules.LEAK
-            ]
+            report.columns = [describe(table, name, "feature", 1, None) for name in table.columns]
         if block.labels is not None:
             shown = stream.features or Columns(0 if stream.settings.get("zero_based") else 1)
             for single in single_features(block, rules.LEAK)[:SINGLES_SHOWN]:
@@ -421,9 +418,10 @@ class _Examination:
                 )
         if self.report.duplicates:
             share = self.report.duplicates / rows
+            repeat = "row repeats" if self.report.duplicates == 1 else f"rows ({100 * share:.2g} %) repeat"
             self._add(
                 "warning" if share >= rules.MANY_DUPLICATES else "note",
-                f"{self.report.duplicates:,} rows ({100 * share:.2g} %) repeat an earlier row.",
+                f"{self.report.duplicates:,} {repeat} an earlier row.",
                 "If they are copies, remove them: rows for testing must not be among those that were learned."
                 if share >= 0.01
                 else "",
