@@ -149,7 +149,7 @@ def test_race_and_compare_read_tables(table, tmp_path):
     assert raced.exit_code == 0, raced.stderr
     assert "columns, as the options" in raced.stderr and "hashed features (22 bits)" in raced.stderr
     assert "site = s" in run("inspect", tmp_path / "r.rare").stdout
-    compared = run("compare", *words, "--learner", "dual-auc", "--learner", "rda", "--trials", 1, "--json")
+    compared = run("compare", *words, "--learners", "dual-auc,rda", "--trials", 1, "--json")
     assert compared.exit_code == 0, compared.stderr
 
 
