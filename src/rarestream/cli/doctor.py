@@ -139,6 +139,8 @@ def _show_columns(report: Report) -> None:
 def _examples(column: Column) -> str:
     values = [plain(look.cut(value, WIDEST_EXAMPLE)) for value in column.examples]
     if column.ascending is not None and len(values) == 2:
+        if column.numbers == 1.0:
+            values = [value if len(value) < 10 else f"{float(value):.6g}" for value in column.examples]
         return f"{values[0]} to {values[1]}"
     more = ", ..." if column.distinct > len(values) else ""
     return ", ".join(values) + more

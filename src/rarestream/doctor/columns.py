@@ -19,6 +19,8 @@ FOLDS = 5
 SHOWN_VALUES = 3  # examples of a column
 ENOUGH_ROWS = 10  # of each class, to measure how a column predicts the label
 _NUMBERS = (*"+-.0123456789",)  # how they start
+NO_COLUMN = -1
+FEW_DOUBLES = 0.01  # share of rows with two cells up to which a column does not hold lists
 BATCH = 100_000  # names that are Python strings at once
 
 F64 = NDArray[np.float64]
@@ -92,35 +94,75 @@ class Table:
         The space of the rows, which knows the texts of the cells.
     columns : sequence of str
         The columns, in order. Namespaces that are not among them are added.
+    single : bool
+        Whether each feature is a cell of a column, and not of a namespace with any number of them.
     """
 
-    def __init__(self, block: Block, space: Hashed, columns: Sequence[str]) -> None:
+    def __init__(self, block: Block, space: Hashed, columns: Sequence[str], *, single: bool) -> None:
         assert space.names is not None
         self.rows = len(block)
         self._names = space.names
         self.columns = list(columns)
         slots, values = np.unique(block.indices, return_inverse=True)
         numbers = {name: number for number, name in enumerate(self.columns)}
-        column_of = np.empty(len(slots), np.int32)
+        column_of = np.full(len(slots), NO_COLUMN, np.int32)
         for start in range(0, len(slots), BATCH):
             for at, name in enumerate(self._names.names(slots[start : start + BATCH]), start):
-                column = "" if name is None else namespace_of(name, numbers)
+                if name is None:
+                    continue
+                column = namespace_of(name, numbers)
                 if column not in numbers:
                     numbers[column] = len(self.columns)
                     self.columns.append(column)
                 column_of[at] = numbers[column]
         self.column_of_entry = column_of[values]
-        order = np.argsort(self.column_of_entry, kind="stable")
-        row_of = np.repeat(np.arange(self.rows, dtype=np.int64), np.diff(block.indptr))
-        ends = np.cumsum(np.bincount(self.column_of_entry, minlength=len(self.columns)))
-        self._cells = np.split(order, ends[:-1]) if len(ends) else []
-        self._row_of, self._values, self._slots = row_of, values, slots
+        self._row_of = np.repeat(np.arange(self.rows, dtype=np.int32), np.diff(block.indptr))
+        self._values, self._slots = values.astype(np.int32), slots
+        del values
+        self.unknown = np.zeros(len(self.columns), np.int64)  # cells of each column whose value is not known
+        self._cells = self._by_column()
+        if single and self._drop_shared(block):
+            self._cells = self._by_column()
+
+    def _by_column(self) -> list[NDArray[np.int32]]:
+        order = np.argsort(self.column_of_entry, kind="stable").astype(np.int32)
+        ends = np.cumsum(np.bincount(self.column_of_entry + 1, minlength=len(self.columns) + 1))
+        return np.split(order, ends[:-1])[1:]
+
+    def _drop_shared(self, block: Block) -> bool:
+        """Take cells out of columns that they are not of; return whether there are any.
+
+        A few cells in a million have the slot of another one, and so the name of that: a row then seems to have two
+        cells in one column, and none in another.
+        """
+        frequency = np.bincount(self._values)
+        filled = [len(cells) for cells in self._cells]
+        fullest = sorted(range(len(filled)), key=lambda column: -filled[column])
+        dropped: list[int] = []
+        for cells in self._cells:
+            rows = self._row_of[cells]
+            double = np.flatnonzero(rows[1:] == rows[:-1])
+            if len(double) <= FEW_DOUBLES * len(rows):  # more: a column of lists
+                pairs = np.stack([cells[double], cells[double + 1]])
+                dropped += pairs[np.argmax(frequency[self._values[pairs]], 0), np.arange(len(double))].tolist()
+        twice = np.flatnonzero(block.values > 1)  # two cells of a row in one slot: one of them is right
+        present: dict[int, set[int]] = {}  # columns, by row
+        for row in self._row_of[[*dropped, *twice.tolist()]].tolist():
+            here = present.get(row)
+            if here is None:
+                here = present[row] = set(self.column_of_entry[block.indptr[row] : block.indptr[row + 1]].tolist())
+            absent = next((column for column in fullest if column not in here), None)
+            if absent is not None:
+                here.add(absent)
+                self.unknown[absent] += 1
+        self.column_of_entry[dropped] = NO_COLUMN
+        return bool(dropped)
 
     def cells(self, column: str) -> Cells:
-        """Return the cells of a column."""
+        """Return the cells of a column, but for those whose value is not known."""
         chosen = self._cells[self.columns.index(column)]
         used, values = np.unique(self._values[chosen], return_inverse=True)
-        return Cells(self._row_of[chosen], values.astype(np.int64), self._slots[used])
+        return Cells(self._row_of[chosen].astype(np.int64), values.astype(np.int64), self._slots[used])
 
     def texts(self, column: str, slots: NDArray[np.int32]) -> Iterator[str]:
         """Yield the values of these slots."""
@@ -133,7 +175,7 @@ def describe(table: Table, name: str, role: str, kinds: int, labels: NDArray[np.
     """Return what a column holds. `labels` are -1, +1, and 0 for rows that have none; None: unknown."""
     cells = table.cells(name)
     counts = np.bincount(cells.values, minlength=len(cells.slots))
-    filled = len(np.unique(cells.rows))
+    filled = _different(cells.rows) + int(table.unknown[table.columns.index(name)])
     numbers, words, length, alike = _texts(table, name, cells)
     dated = kinds & Kind.DATE and len(cells.slots) > 0
     times = _times(table, name, cells) if dated else None
@@ -157,6 +199,11 @@ def describe(table: Table, name: str, role: str, kinds: int, labels: NDArray[np.
         _ascending(cells, order),
         alike,
     )
+
+
+def _different(rows: I64) -> int:
+    """Return how many different rows there are; they ascend."""
+    return int(np.count_nonzero(np.diff(rows))) + 1 if len(rows) else 0
 
 
 def _texts(table: Table, name: str, cells: Cells) -> tuple[F64, list[str], F64, bool]:

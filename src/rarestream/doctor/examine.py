@@ -17,7 +17,7 @@ from rarestream.doctor.problems import Problem, column_problems, leak, ranked
 from rarestream.doctor.recognise import compression, recognise, replayable
 from rarestream.doctor.sample import Sample, as_trained, cells, is_table, row_hashes, without_labels
 from rarestream.errors import DataError
-from rarestream.features import Columns, Hashed, TablePlan, kind_name, name_problem
+from rarestream.features import Columns, Hashed, Kind, TablePlan, kind_name, name_problem
 from rarestream.metrics.order import SortedCheck
 from rarestream.readers import Stream
 from rarestream.readers.formats import load_format
@@ -28,6 +28,7 @@ ROWS = 200_000  # examined by default
 MOST_CLASSES = 20  # of a label that are listed
 REFUSALS_SHOWN = 3
 SINGLES_SHOWN = 3
+MOST_SKIPPED = 0.01  # share of invalid rows up to which a command is suggested that skips them
 
 Signs = NDArray[np.int8]
 
@@ -142,7 +143,7 @@ def examine(data: Sequence[SourceLike], rows: int = ROWS, format: str | None = N
 
     Parameters
     ----------
-    data : sequence of path, glob, "-" or binary file
+    data : sequence of path, glob or "-"
         As for `read`. Of a pipe, the first 256 MB are copied to a temporary file.
     rows : int, >= 1
         Maximum number of rows.
@@ -166,7 +167,7 @@ def examine(data: Sequence[SourceLike], rows: int = ROWS, format: str | None = N
         _Examination(report, files, given, rows, allowed).run()
         report.complete = report.complete and not cut
     report.problems = ranked(report.problems)
-    if report.usable or report.label is None:
+    if all(problem.level != "error" or problem.options for problem in report.problems):
         report.command = _command(report, given, allowed)
     return report
 
@@ -208,14 +209,26 @@ class _Examination:
         if sample.error is not None:
             self._add("error", f"reading stops after {rows:,} rows.", "", details=(str(sample.error),))
         if stream.refused:
-            share = f"{stream.refused:,} of {stream.refused + rows:,} rows are invalid" if rows else "rows are invalid"
-            over = stream.refused > self.allowed
-            self._add(
-                "error" if over else "warning",
-                f"{share}; the first:" if stream.refused > 1 else "1 row is invalid:",
-                "Correct them, or skip them: --max-bad-rows N." if over else "--max-bad-rows skips them.",
-                details=tuple(stream.refusals[:REFUSALS_SHOWN]),
-            )
+            self._invalid(stream.refused, rows, stream.refusals)
+
+    def _invalid(self, refused: int, rows: int, first: Sequence[str]) -> None:
+        over = refused > self.allowed
+        few = refused <= MOST_SKIPPED * rows
+        it = "it" if refused == 1 else "them"
+        what = "1 row is invalid:" if refused == 1 else f"{refused:,} of {refused + rows:,} rows are invalid; the first:"
+        enough = refused if self.report.complete else 10 * refused
+        self._add(
+            "error" if over else "warning",
+            what,
+            f"Correct {it}, or skip {it}: --max-bad-rows {enough}." if over else "--max-bad-rows skips them.",
+            details=tuple(first[:REFUSALS_SHOWN]),
+            options=(("max_bad_rows", str(enough)),) if over and few else (),
+        )
+
+    def _unreadable(self, error: DataError | None, stream: Stream) -> DataError:
+        """Return the error for data without a single valid row: with the first invalid ones."""
+        first = "".join(f"\n  {message}" for message in stream.refusals[:REFUSALS_SHOWN])
+        return DataError(f"{error or f'{self.report.data[0]}: no rows.'}{first}")
 
     # -- tables
 
@@ -227,11 +240,11 @@ class _Examination:
         report.delimiter = stream.facts.get("delimiter", self.given.get("delimiter"))
         space, rows = cells(self.data, report.format, self.given, plan, self.rows)
         if not rows.rows:
-            raise rows.error or DataError(f"{report.data[0]}: no rows.")
-        block = rows.block
+            raise self._unreadable(rows.error, stream)
+        block = rows.join()
         names = [column.name for column in plan.columns if column.kinds]
         roles = {name: role for role in ("label", "importance", "tag") if (name := getattr(plan, role)) is not None}
-        table = Table(block, space, [*roles, *(name for name in names if name not in roles)])
+        table = Table(block, space, [*roles, *(name for name in names if name not in roles)], single=True)
         signs = self._label_of_table(table, plan, stream)
         if report.label is not None and report.label.positive is None and sample.error is None:
             # Rows of a third label count as invalid; what else is wrong shows without labels.
@@ -250,7 +263,9 @@ class _Examination:
         ]
         if plan.label is None:
             report.candidates = [
-                column.name for column in report.columns if column.distinct == 2 and column.role == "feature"
+                column.name
+                for column in report.columns
+                if column.distinct == 2 and column.role == "feature" and not column.kinds & Kind.AUTO
             ]
         report.problems += column_problems(report.columns, report.rows)
         without = None
@@ -264,13 +279,14 @@ class _Examination:
         if plan.label is None:
             return None
         found = table.cells(plan.label)
+        unknown = int(table.unknown[table.columns.index(plan.label)])
         texts = list(table.texts(plan.label, found.slots[: 10 * MOST_CLASSES]))
         counts = np.bincount(found.values, minlength=len(found.slots))
         order = np.argsort(-counts, kind="stable")
         classes = [ClassCount(texts[at], int(counts[at])) for at in order[:MOST_CLASSES] if at < len(texts)]
         many = len(found.slots)
         positive = self._positive(stream) if many <= 2 or self.given.get("positive") is not None else None
-        self.report.label = label = LabelReport(plan.label, classes, None, 0, table.rows - len(found.rows))
+        self.report.label = label = LabelReport(plan.label, classes, None, 0, table.rows - len(found.rows) - unknown)
         self._label_problems(label, many)
         if positive is None:
             return None
@@ -329,10 +345,10 @@ class _Examination:
         if not sample.rows:
             sample = without_labels(self.data, report.format, self.given, self.rows)
             if not sample.rows:
-                raise failed or sample.error or DataError(f"{report.data[0]}: no rows.")
+                raise self._unreadable(failed or sample.error, stream)
             sample.error = failed
         self._seen(stream, sample, sample.rows)
-        block = sample.block
+        block = sample.join()
         if not sample.error and block.labels is not None:
             self._label_of_rows(stream, block)
         sizes = np.diff(block.indptr)
@@ -347,16 +363,13 @@ class _Examination:
             int(np.count_nonzero(sizes == 0)),
         )
         if report.features.empty:
-            self._add("note", f"{report.features.empty:,} rows have no features, so their score is always 0.", "")
+            empty = report.features.empty
+            rows = "1 row has no features, so its" if empty == 1 else f"{empty:,} rows have no features, so their"
+            self._add("note", f"{rows} score is always 0.", "")
         largest = max(abs(report.features.smallest), abs(report.features.largest))
         if block.space is not None and block.space.names is not None:
-            table = Table(block, block.space, [])
-            report.columns = [describe(table, name, "feature", 1, block.labels) for name in table.columns]
-            report.problems += [
-                leak(f"namespace {column.name!r}", column.auc, ())
-                for column in report.columns
-                if column.auc is not None and column.auc > rules.LEAK
-            ]
+            table = Table(block, block.space, [], single=False)
+            report.columns = [describe(table, name, "feature", 1, None) for name in table.columns]
         if block.labels is not None:
             shown = stream.features or Columns(0 if stream.settings.get("zero_based") else 1)
             for single in single_features(block, rules.LEAK)[:SINGLES_SHOWN]:
@@ -405,9 +418,10 @@ class _Examination:
                 )
         if self.report.duplicates:
             share = self.report.duplicates / rows
+            repeat = "row repeats" if self.report.duplicates == 1 else f"rows ({100 * share:.2g} %) repeat"
             self._add(
                 "warning" if share >= rules.MANY_DUPLICATES else "note",
-                f"{self.report.duplicates:,} rows ({100 * share:.2g} %) repeat an earlier row.",
+                f"{self.report.duplicates:,} {repeat} an earlier row.",
                 "If they are copies, remove them: rows for testing must not be among those that were learned."
                 if share >= 0.01
                 else "",
@@ -440,8 +454,8 @@ def _command(report: Report, given: Mapping[str, Any], allowed: int) -> list[str
     known = options_of(load_format(report.format).options)
     settings: dict[str, list[str]] = {}
     for name, value in given.items():
-        if name in known and value not in (None, (), False):
-            settings[name] = [str(item) for item in value] if isinstance(value, tuple | list) else [str(value)]
+        if name in known and name != "threads" and value != known[name].default:
+            settings[name] = [str(item) for item in value] if isinstance(value, tuple | list) else [_written(value)]
     taken = {item for name in (*_LISTS, "categorical", "dates") for item in settings.get(name, ())}
     for problem in report.problems:
         for name, value in problem.options:
@@ -452,15 +466,18 @@ def _command(report: Report, given: Mapping[str, Any], allowed: int) -> list[str
         settings = {"label": ["COLUMN"], **settings}
     words = ["rarestream", "train", *report.data]
     words += ["--format", report.format] if report.needs_format or report.recognised == "as given" else []
-    words += ["--max-bad-rows", str(allowed)] if allowed else []
+    if allowed:
+        settings["max_bad_rows"] = [str(max(allowed, *map(int, settings.get("max_bad_rows", ["0"]))))]
     for name, values in settings.items():
-        if name == "threads":
-            continue
         if known[name].kind is bool:
-            words.append(known[name].flags[0])
+            words.append(known[name].flags[0] if values == ["True"] else known[name].off or "")
         else:
             words += [known[name].flags[0], ",".join(dict.fromkeys(values))]
     return [*words, "-o", f"{_stem(report.data[0])}.rare"]
+
+
+def _written(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else "tab" if value == "\t" else str(value)
 
 
 def _stem(name: str) -> str:

@@ -64,6 +64,7 @@ def column_problems(columns: Sequence[Column], rows: int) -> Iterator[Problem]:
     features = [column for column in features if column.name not in leaks]
     yield from _heading(columns)
     yield from _mixed(features)
+    features = [column for column in features if not _is_mixed(column)]
     yield from _texts(features)
     yield from _ids(features, rows)
     yield from _orders(features)
@@ -90,7 +91,7 @@ def leak(what: str, auc: float, options: tuple[tuple[str, str], ...]) -> Problem
 
 def _mixed(columns: Sequence[Column]) -> Iterator[Problem]:
     for column in columns:
-        if column.kinds == Kind.CATEGORY and NEARLY_ALL <= column.numbers < 1 and 0 < len(column.words) <= 3:
+        if _is_mixed(column):
             words = ", ".join(shown(word) for word in column.words)
             yield Problem(
                 "warning",
@@ -98,6 +99,10 @@ def _mixed(columns: Sequence[Column]) -> Iterator[Problem]:
                 "If that means a missing value, pass --missing.",
                 tuple(("missing", word) for word in column.words),
             )
+
+
+def _is_mixed(column: Column) -> bool:
+    return column.kinds == Kind.CATEGORY and NEARLY_ALL <= column.numbers < 1 and 0 < len(column.words) <= 3
 
 
 def _is_text(column: Column) -> bool:

@@ -64,9 +64,17 @@ def format_of_text(head: bytes) -> str | None:
         return "svmlight"
     if all(_VW.fullmatch(line) for line in lines):
         return "vw"
+    cells = [line.split(b"\t") for line in lines]
+    if len(cells) >= 5 and all(map(_is_labelled_text, cells)) and len({first for first, *_ in cells}) <= 3:
+        return "text"
     if any(len({line.count(delimiter) for line in lines} - {0}) == 1 for delimiter in (b",", b"\t", b";", b"|")):
         return "csv"
     return None
+
+
+def _is_labelled_text(cells: list[bytes]) -> bool:
+    """Return whether the cells of a line are a word and a text."""
+    return len(cells) == 2 and b" " not in cells[0] and b" " in cells[1]
 
 
 def compression(source: Source) -> str | None:

@@ -5,6 +5,7 @@ The second pass gives each cell a slot of its own, so that the values of all col
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -37,10 +38,18 @@ class Sample:
     complete: bool = False  # whether there are no more
     error: DataError | None = None  # that ended it
 
-    @property
-    def block(self) -> Block:
-        """All rows."""
-        return concatenate(self.blocks)
+    def join(self) -> Block:
+        """Return all rows, which are then no longer here."""
+        block = concatenate(self.blocks)
+        self.blocks.clear()
+        return block
+
+
+def _opened(data: Sequence[SourceLike], rows: int, **settings: Any) -> Stream:
+    for item in data:
+        if not isinstance(item, str | os.PathLike):
+            item.seek(0)  # a copy of a pipe, which an earlier pass has read
+    return read(data, rows=min(rows, FEW_ROWS), **settings)
 
 
 def take(stream: Stream, rows: int, *, keep: bool, labelled: bool) -> Sample:
@@ -52,15 +61,16 @@ def take(stream: Stream, rows: int, *, keep: bool, labelled: bool) -> Sample:
             for block in blocks:
                 if sample.rows >= rows:
                     return sample
+                space = block.space
+                if keep and sample.rows and space is not None and space.names is not None and space.names.full:
+                    return sample
                 part = block[: rows - sample.rows]
                 sample.rows += len(part)
                 if keep:
                     labels = part.labels if labelled else None
                     sample.blocks.append(replace(part, labels=labels, importances=None, tags=None))
                 cells += part.nonzeros
-                space = block.space
-                full = space is not None and space.names is not None and space.names.full
-                if len(part) < len(block) or (keep and (cells >= MOST_CELLS or full)):
+                if len(part) < len(block) or (keep and cells >= MOST_CELLS):
                     return sample
             sample.complete = True
     except DataError as error:
@@ -84,7 +94,7 @@ def as_trained(data: Sequence[SourceLike], format: str, given: Mapping[str, Any]
     settings = {**given, "format": format, "max_bad_rows": ANY_NUMBER}
     if not labelled:
         settings["labels"] = "optional"
-    stream = read(data, rows=min(rows, FEW_ROWS), **settings)
+    stream = _opened(data, rows, **settings)
     return stream, take(stream, rows, keep=not table, labelled=labelled)
 
 
@@ -92,7 +102,7 @@ def without_labels(data: Sequence[SourceLike], format: str, given: Mapping[str, 
     """Return the rows whatever their labels are."""
     settings = {**given, "format": format, "max_bad_rows": ANY_NUMBER, "labels": "optional"}
     settings.pop("positive", None)
-    return take(read(data, rows=min(rows, FEW_ROWS), **settings), rows, keep=True, labelled=False)
+    return take(_opened(data, rows, **settings), rows, keep=True, labelled=False)
 
 
 def cells(
@@ -105,9 +115,9 @@ def cells(
     ignored = settings.get("ignore", ())
     columns = [column.name for column in plan.columns if column.kinds and not column.kinds & Kind.AUTO]
     columns += [name for name in (plan.label, plan.importance, plan.tag) if name is not None]
-    stream = read(
+    stream = _opened(
         data,
-        rows=min(rows, FEW_ROWS),
+        rows,
         format=format,
         features=space,
         labels="optional",

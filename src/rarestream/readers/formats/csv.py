@@ -276,7 +276,7 @@ class CsvParser:
         if bad.rule == RAGGED:
             cells, columns = bad.token.decode().split()
             return (
-                f"this row has {cells} cells, but there are {columns} columns. Put cells that contain the delimiter in "
+                f"this row has {cells} cell{'' if cells == '1' else 's'}, but there are {columns} columns. Put cells that contain the delimiter in "
                 f"quotes; the delimiter is {self._delimiter!r}."
             )
         message = table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
