@@ -58,6 +58,7 @@ struct Column {
     Role role = Role::feature;
     std::uint32_t seed = 0;  // the hash of the name
     bool crossed = false;
+    bool plain = false;           // whether its cells are categories and nothing else
     std::string_view space = {};  // the name, as the namespace of features
 };
 
@@ -94,6 +95,9 @@ struct TablePlan {
         }
         for (const Cross& cross : crosses) {
             for (const int c : cross.columns) columns[static_cast<std::size_t>(c)].crossed = true;
+        }
+        for (Column& column : columns) {
+            column.plain = column.kinds == CATEGORY && column.role == Role::feature && !column.crossed && missing.empty();
         }
     }
 };
@@ -248,8 +252,15 @@ public:
 
     // -- cells. Views must stay valid until the row ends; what does not is copied to `arena()`.
 
-    // A cell of a text file, whose type nobody has said.
-    void text(int c, std::string_view cell) {
+    // A cell of a text file, whose type nobody has said. Most are plain categories, for which there is a short way.
+    RARESTREAM_ALWAYS_INLINE void text(int c, std::string_view cell) {
+        const Column& column = at(c);
+        if (!column.plain || cell.empty()) return typed_text(c, cell);
+        hashed_.feature(column.seed, column.space, cell, 1);
+    }
+
+    // A cell by the plan of its column.
+    void typed_text(int c, std::string_view cell) {
         if (cell.empty()) return;
         const Column& column = at(c);
         if (!plan_.missing.empty() && is_missing(cell)) return;
@@ -283,8 +294,16 @@ public:
             return number_found(c, column, found, cell);
         }
         if (found.kind == CellKind::whole) return text(c, found.digits);
-        if (found.kind == CellKind::decimal) return number(c, found.value);
+        if (found.kind == CellKind::decimal && !all_digits(cell)) return number(c, found.value);
         text(c, cell);
+    }
+
+    // Long ids must not become the nearest double.
+    static bool all_digits(std::string_view cell) {
+        for (const char byte : cell.substr(!cell.empty() && cell[0] == '-')) {
+            if (!is_digit(byte)) return false;
+        }
+        return true;
     }
 
     void whole(int c, std::int64_t value) {
@@ -293,10 +312,9 @@ public:
             label_ = last_whole_code_;
             return;
         }
-        constexpr std::int64_t limit = 1'000'000'000'000'000'000;  // has more than MOST_DIGITS
         const bool numeric =
             column.role == Role::feature && column.kinds & (NUMBER | AUTO) && !(column.kinds & (TEXT | DATE));
-        if (numeric && value < limit && value > -limit && plan_.missing.empty()) {
+        if (numeric && value < TOO_LONG && value > -TOO_LONG && plan_.missing.empty()) {
             const bool both = column.kinds & (CATEGORY | AUTO);
             if (both) category(c, column, worker_.arena.copy(NumberText(value).text()));
             return numbers(c, column, static_cast<double>(value), column.crossed && !both);
@@ -404,7 +422,8 @@ public:
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
         if (std::isnan(value)) return;
         if (!(std::fabs(value) <= std::numeric_limits<float>::max())) {
-            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, path, key);
+            joined_.assign(path).append(1, '.').append(key);
+            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, joined_, NumberText(value).text());
         }
         if (value != 0) hashed_.feature(seed, kept_path(path), worker_.arena.copy(key), static_cast<float>(value));
     }
@@ -535,6 +554,15 @@ private:
 
     void buckets(int c, const Column& column, bool negative, const SoftBucket& found, bool crossed) {
         const float lower = static_cast<float>(1.0 - found.t), upper = static_cast<float>(found.t);
+        const int i = 2 * (found.k + Worker::BUCKETS / 2) + negative;
+        if (c != OTHER && i >= 0 && i + 2 < 2 * Worker::BUCKETS && worker_.buckets[static_cast<std::size_t>(c)]) {
+            const std::uint64_t* const entry = worker_.buckets[static_cast<std::size_t>(c)]->data() + i;
+            if (entry[0] & entry[2] & Worker::NAMED && lower != 0 && upper != 0 && !crossed) {  // almost always
+                hashed_.add_known(static_cast<std::uint32_t>(entry[0]), lower);
+                hashed_.add_known(static_cast<std::uint32_t>(entry[2]), upper);
+                return;
+            }
+        }
         if (lower != 0) bucket(c, column, found.k, negative, lower, crossed);
         if (upper != 0) bucket(c, column, found.k + 1, negative, upper, crossed);
     }
@@ -741,15 +769,24 @@ public:
         }
     }
 
-    void string(int c, std::string_view cell) {
+    void string(int c, std::string_view cell) { count(c, what(cell)); }
+
+    // What a text is, for a parser that meets the same again and again.
+    enum class What : unsigned char { unknown, missing, date, text };
+
+    What what(std::string_view cell) const {
         Date date;
-        if (cell.empty() || is_missing(cell)) return;
-        ++(date_cell(cell, date) ? at(c).date : at(c).text);
+        if (cell.empty() || is_missing(cell)) return What::missing;
+        return date_cell(cell, date) ? What::date : What::text;
+    }
+
+    void count(int c, What found) {
+        if (found != What::missing) ++(found == What::date ? at(c).date : at(c).text);
     }
 
     void number_text(int c, std::string_view cell) { text(c, cell); }
-    void whole(int c, std::int64_t) { ++at(c).whole; }
-    void whole(int c, std::uint64_t) { ++at(c).whole; }
+    void whole(int c, std::int64_t value) { ++(value < TOO_LONG && value > -TOO_LONG ? at(c).whole : at(c).decimal); }
+    void whole(int c, std::uint64_t value) { ++(value < std::uint64_t{TOO_LONG} ? at(c).whole : at(c).decimal); }
 
     void number(int c, double value) {
         if (std::isnan(value)) return;

@@ -7,8 +7,9 @@ from 0, as frames count them. What the cells become is explained in tables.py an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -119,7 +120,7 @@ class _BatchReader:
 
     # -- batches
 
-    def _slices(self) -> Iterator[_Slice]:
+    def _slices(self) -> Generator[_Slice, None, None]:
         finished = 0
         for source in self.reading.sources:
             with closing(self._opened(source)) as table:
@@ -162,26 +163,34 @@ class _BatchReader:
     # -- rows
 
     def _parsed(self, slices: Iterator[_Slice]) -> Iterator[tuple[_Slice, ParsedRows]]:
-        # The first rows decide the plan and which label is positive: they are parsed before the others.
+        # The first rows decide the plan and which label is positive.
         first: list[_Slice] = []
         for piece in slices:
-            if first and piece.source is not first[0].source:
-                self._decide(first)
-                self._number(piece.source)
-                first.append(piece)
-                break
             first.append(piece)
-            if sum(one.stop - one.start for one in first) >= FIRST:
+            if piece.source is not first[0].source or sum(one.stop - one.start for one in first) >= FIRST:
                 break
         if not first:
             return
-        if self.table is None:
-            self._decide(first)
-        parsed = [(piece, self._parse(piece)) for piece in first]
-        self._decide_labels([rows for _, rows in parsed])
-        yield from parsed
-        del first, parsed
+        self._decide([piece for piece in first if piece.source is first[0].source])
+        if first[-1].source is not first[0].source:
+            self._number(first[-1].source)
+        waiting = len(first)
+        decisive: list[tuple[_Slice, ParsedRows]] = []
+        with closing(self._encoded(chain(first, slices))) as encoded:
+            del first
+            for parsed in encoded:
+                if waiting > 0:
+                    decisive.append(parsed)
+                    waiting -= 1
+                    if waiting:
+                        continue
+                    self._decide_labels([rows for _, rows in decisive])
+                    yield from decisive
+                    decisive.clear()
+                else:
+                    yield parsed
 
+    def _encoded(self, slices: Iterator[_Slice]) -> Generator[tuple[_Slice, ParsedRows], None, None]:
         def take(buffer: bytearray) -> Callable[[], tuple[_Slice, ParsedRows]] | None:
             piece = next(slices, None)
             return None if piece is None else lambda: (piece, self._parse(piece))

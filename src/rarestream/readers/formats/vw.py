@@ -1,9 +1,9 @@
 """Vowpal Wabbit text: `[label [importance [base]]] ['tag]|namespace[:scale] name[:value] ... |namespace ...`.
 
-One row per line. Names are hashed as `vw --hash all` does it; a feature is a name in its namespace, its value 1 if none is
-written, times the scale of the namespace. Features of value 0 are left out. A row without a label has none; the last word
-before the first bar is its tag if it starts with an apostrophe or touches the bar. Where Vowpal Wabbit warns of a fault and
-goes on, a row is refused. Blank lines are skipped. The parser is native/vw.hpp.
+One row per line. Names are hashed as `vw --hash all` does it; a feature is a name in its namespace, its value 1 if none
+is written, times the scale of the namespace. Features of value 0 are left out. A row without a label has none; the last
+word before the first bar is its tag if it starts with an apostrophe or touches the bar. Where Vowpal Wabbit warns of a
+fault and goes on, a row is refused. Blank lines are skipped. The parser is native/vw.hpp.
 """
 
 from __future__ import annotations
