@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -557,10 +559,10 @@ private:
                 bool whole;
                 double value;
                 if (!(at = number(at, text, whole))) return nullptr;
-                if (number_value(text, value)) {
+                if (number_value(text, value) && std::fabs(value) <= std::numeric_limits<float>::max()) {
                     sink_.entry(path_, seed, key, value);
                 } else {
-                    sink_.fail(features::TableRule::large, path_, text);
+                    sink_.fail(features::TableRule::large, path_ + "." + std::string(key), text);
                 }
             } else if ((at = word(at, text)) && text != NOTHING) {
                 sink_.entry(path_, seed, key, text);

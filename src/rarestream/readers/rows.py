@@ -79,7 +79,7 @@ class RowsToBlocks:
         except OneLabelError as error:
             return block[:0], self._one_label(error, name, before, rows, bad)
         self.reading.classes = self.rule.classes
-        if self.rule.note is not None and not self.reading.notes:
+        if self.rule.note is not None and self.rule.note not in self.reading.notes:
             self.reading.notes.append(self.rule.note)
         block = replace(block, labels=signs)
         kept = np.ones(len(signs), bool)
