@@ -85,7 +85,11 @@ def test_categories_of_a_frame_are_still_categories_in_a_file(tmp_path: Path) ->
 
 def test_text_that_is_mostly_different_is_not_read_as_a_dictionary(tmp_path: Path) -> None:
     table = pa.table(
-        {"y": [i % 2 for i in range(150_000)], "id": [f"some long id {i:012d}" for i in range(150_000)], "a": ["x", "y", "z"] * 50_000}
+        {
+            "y": [i % 2 for i in range(150_000)],
+            "id": [f"some long id {i:012d}" for i in range(150_000)],
+            "a": ["x", "y", "z"] * 50_000,
+        }
     )
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     from rarestream.readers.formats.parquet import ParquetTable
@@ -122,10 +126,16 @@ def test_rows_are_skipped_located_and_shuffled(tmp_path: Path, name: str) -> Non
     assert len(next(blocks)) > 0
     assert stream.where(0) == f"{paths[1]}: row 30"
     assert 0 < (stream.fraction or 0) <= 1
-    same(together(read(paths, label="clicked", features=space).skip(130)), rows_of(table.slice(130), label="clicked", features=space))
+    same(
+        together(read(paths, label="clicked", features=space).skip(130)),
+        rows_of(table.slice(130), label="clicked", features=space),
+    )
     shuffled = read(paths, label="clicked", shuffle=3, features=space, tag="user")
     found = together(shuffled)
-    assert len(found) == 300 and found.indices.tobytes() != rows_of(table, label="clicked", tag="user", features=space).indices.tobytes()
+    assert (
+        len(found) == 300
+        and found.indices.tobytes() != rows_of(table, label="clicked", tag="user", features=space).indices.tobytes()
+    )
     with pytest.raises(DataError, match=r"cannot continue after row 400: there are only 300 rows"):
         list(read(paths, label="clicked", features=space).skip(400))
 
@@ -155,9 +165,13 @@ def test_only_the_columns_that_are_needed_are_read(tmp_path: Path, monkeypatch: 
 def test_the_label_must_be_named_and_be_there(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(clicks(), path)
-    with pytest.raises(DataError, match=r"t.parquet: which column is the label\? Pass label=COLUMN; the columns are 'clicked', 'site'"):
+    with pytest.raises(
+        DataError, match=r"t.parquet: which column is the label\? Pass label=COLUMN; the columns are 'clicked', 'site'"
+    ):
         list(read(path))
-    with pytest.raises(DataError, match=r"read: label names the column 'clickd', which is not there. Did you mean 'clicked'\?"):
+    with pytest.raises(
+        DataError, match=r"read: label names the column 'clickd', which is not there. Did you mean 'clicked'\?"
+    ):
         list(read(path, label="clickd"))
     with pytest.raises(DataError, match=r"numeric names the column 'cost'"):
         list(read(path, label="clicked", numeric=["cost"]))
@@ -171,7 +185,9 @@ def test_a_missing_column_is_an_error_and_a_new_one_is_said_once(tmp_path: Path)
         pa.parquet.write_table(more, tmp_path / f"{name}.parquet")
     stream = read([tmp_path / "a.parquet", tmp_path / "b.parquet", tmp_path / "b.parquet"], label="clicked")
     same(together(stream), rows_of(pa.concat_tables([table] * 3), label="clicked"))
-    assert [note for note in stream.notes if "new" in note] == [f"{tmp_path}/b.parquet: the new column 'new' is ignored."]
+    assert [note for note in stream.notes if "new" in note] == [
+        f"{tmp_path}/b.parquet: the new column 'new' is ignored."
+    ]
     pa.parquet.write_table(table.drop_columns("site"), tmp_path / "d.parquet")
     with pytest.raises(DataError, match=r"d.parquet: the column 'site' is missing"):
         list(read([tmp_path / "a.parquet", tmp_path / "d.parquet"], label="clicked"))
@@ -357,7 +373,10 @@ def test_batches_are_freed_as_they_are_read() -> None:
 
     def made() -> Iterator[pa.RecordBatch]:
         for _ in range(200):
-            batch = pa.record_batch([column.combine_chunks().take(pa.array(range(10_000))) for column in table.columns], names=table.column_names)
+            batch = pa.record_batch(
+                [column.combine_chunks().take(pa.array(range(10_000))) for column in table.columns],
+                names=table.column_names,
+            )
             used.append(pa.total_allocated_bytes())
             yield batch
 

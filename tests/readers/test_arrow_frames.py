@@ -147,7 +147,9 @@ def test_an_error_of_the_producer_is_an_error_of_the_data() -> None:
 
 
 def test_a_query_that_reads_a_pandas_frame_while_it_is_read() -> None:
-    frame = pd.DataFrame({"y": [i % 3 == 0 for i in range(20_000)], "s": pd.Series([f"v{i % 100}" for i in range(20_000)], dtype=object)})
+    frame = pd.DataFrame(
+        {"y": [i % 3 == 0 for i in range(20_000)], "s": pd.Series([f"v{i % 100}" for i in range(20_000)], dtype=object)}
+    )
     connection = duckdb.connect()
     connection.register("frame", frame)
     found = rows_of(connection.sql("SELECT y, s || 'x' AS s FROM frame"), label="y")
@@ -183,7 +185,9 @@ class TestInterchange:
     def test_pandas_without_pyarrow_has_the_same_rows(self, strings: str) -> None:
         frame = TABLE.to_pandas()
         texts = frame["site"].astype(object).where(frame["site"].notna(), None)
-        frame["site"] = texts.astype(strings) if strings != "str" else texts.astype(pd.StringDtype("python", na_value=np.nan))
+        frame["site"] = (
+            texts.astype(strings) if strings != "str" else texts.astype(pd.StringDtype("python", na_value=np.nan))
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             same(rows_of(frame, label="y"), EXPECTED)
@@ -196,7 +200,9 @@ class TestInterchange:
         rows = [{"y": y, "x": None if x is None else kind(x)} for y, x in zip([1, 0, 0, 1], values, strict=True)]
         same(rows_of(frame, label="y"), rows_of(rows, label="y"))
 
-    @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "float32", "bool"])
+    @pytest.mark.parametrize(
+        "dtype", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "float32", "bool"]
+    )
     def test_numbers_of_all_widths(self, dtype: str) -> None:
         frame = pd.DataFrame({"y": [1, 0, 0, 1], "x": np.array([1, 0, 5, 100], dtype)})
         rows = [{"y": y, "x": x} for y, x in zip([1, 0, 0, 1], frame["x"].tolist(), strict=True)]
@@ -205,7 +211,12 @@ class TestInterchange:
     def test_columns_that_are_slices(self) -> None:
         frame = pd.concat([TABLE.to_pandas()] * 2)
         same(rows_of(frame.iloc[8:], label="y"), EXPECTED)
-        same(rows_of(frame.iloc[::2], label="y", features=EXPECTED.space), rows_of(pa.concat_tables([TABLE, TABLE]).take(pa.array(range(0, 16, 2))), label="y", features=EXPECTED.space))
+        same(
+            rows_of(frame.iloc[::2], label="y", features=EXPECTED.space),
+            rows_of(
+                pa.concat_tables([TABLE, TABLE]).take(pa.array(range(0, 16, 2))), label="y", features=EXPECTED.space
+            ),
+        )
 
     def test_dates_with_a_zone_are_in_utc(self) -> None:
         moments = pd.date_range("2024-01-01 23:30", periods=4, freq="h", tz="Europe/Berlin")
@@ -215,7 +226,9 @@ class TestInterchange:
 
     def test_a_column_that_cannot_be_read_is_named(self) -> None:
         frame = pd.DataFrame({"y": [1, 0], "x": pd.Series([1, "a"], dtype=object)})
-        with pytest.raises(DataError, match=r"<frame>: column 'x' cannot be read: .* astype\(str\), or install pyarrow"):
+        with pytest.raises(
+            DataError, match=r"<frame>: column 'x' cannot be read: .* astype\(str\), or install pyarrow"
+        ):
             rows_of(frame, label="y")
         assert len(rows_of(frame, label="y", ignore=["x"])) == 2
 

@@ -92,8 +92,6 @@ class Exported:
         return found
 
 
-
-
 def fresh_batch() -> pa.RecordBatch:
     """A batch with memory of its own: tests write to it."""
     return pa.record_batch(
@@ -123,6 +121,12 @@ def encode(batch: _native.ArrowBatch) -> Any:
 
 def survey(batch: _native.ArrowBatch) -> Any:
     return _native.survey_arrow([batch], wanted=[True] * len(COLUMNS), missing=[], rows=10)
+
+
+def read_all(exported: Exported) -> None:
+    batch = _native.ArrowBatch(*exported.capsules())
+    survey(batch)
+    encode(batch)
 
 
 def test_a_batch_that_is_as_it_should_be_is_released_once() -> None:
@@ -211,10 +215,7 @@ def test_what_is_wrong_is_an_error_and_is_released_once(name: str) -> None:
     exported = Exported(fresh_batch())
     spoil(exported)
     with pytest.raises(ValueError, match=message):
-        batch = _native.ArrowBatch(*exported.capsules())
-        survey(batch)
-        encode(batch)
-    batch = None
+        read_all(exported)
     gc.collect()
     assert sorted(exported.released) == ["array", "schema"]
 

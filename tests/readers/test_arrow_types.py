@@ -89,13 +89,7 @@ def test_a_column_has_the_features_of_the_same_values_in_dicts(name: str, option
     if options in ({"categorical": ["x"]}, {"tag": "x"}) and name in ("float16", "float32"):
         return  # a float is called by its shortest name, a dict has doubles
     options = {"label": "y", **options}
-    try:
-        expected = rows_of(table.to_pylist(), **options)
-    except DataError as error:
-        with pytest.raises(DataError) as raised:
-            rows_of(table, **options)
-        assert str(raised.value).partition(": row ")[2] == str(error).partition(": row ")[2]
-        return
+    expected = rows_of(table.to_pylist(), **options)
     found = rows_of(table, **options)
     same(found, expected)
     assert (found.tags is None) == (expected.tags is None)
@@ -141,7 +135,10 @@ def test_times_are_text_and_durations_seconds() -> None:
     spelled = ["13:05:59", None, "00:00:00", "01:02:03.25", "23:59:00", "00:00:00"]
     seconds = [1.5, None, 0.0, 60.0, -7.25, 1.5]
     for unit in ("us", "ns"):
-        same(rows_of(table_of(pa.array(times, pa.time64(unit))), label="y"), rows_of(table_of(pa.array(spelled)), label="y"))
+        same(
+            rows_of(table_of(pa.array(times, pa.time64(unit))), label="y"),
+            rows_of(table_of(pa.array(spelled)), label="y"),
+        )
     whole = [None if one is None else one.replace(microsecond=0) for one in times]
     expected = rows_of(table_of(pa.array([text and text.partition(".")[0] for text in spelled])), label="y")
     for unit in ("s", "ms"):
@@ -176,7 +173,9 @@ def test_fixed_bytes_and_dictionaries_of_bytes_are_text_too() -> None:
     same(rows_of(table_of(column.cast(pa.binary()).dictionary_encode()), label="y"), expected)
     bad = pa.array([b"a", b"\xff", b"\xff", b"b", None, b"\xff"]).dictionary_encode()
     stream = read(table_of(bad), label="y", max_bad_rows=3, positive=1)
-    assert named(together(stream)) == named(rows_of(table_of(pa.array(["a", "-", "-", "b", None, "-"])).take([0, 3, 4]), label="y"))
+    assert named(together(stream)) == named(
+        rows_of(table_of(pa.array(["a", "-", "-", "b", None, "-"])).take([0, 3, 4]), label="y")
+    )
     assert stream.refused == 3
 
 
@@ -197,18 +196,28 @@ def test_the_name_of_a_float_is_its_shortest() -> None:
 
 def test_decimals_are_called_by_their_value() -> None:
     thousands = pa.array([D(1000), None, D(-2000), *[D(3000)] * 3], pa.decimal128(10, -3))
-    same(rows_of(table_of(thousands), label="y"), rows_of(table_of(pa.array(thousands.to_pylist(), pa.int64())), label="y"))
+    same(
+        rows_of(table_of(thousands), label="y"),
+        rows_of(table_of(pa.array(thousands.to_pylist(), pa.int64())), label="y"),
+    )
     lists = pa.array([[D("1.50")], None, [], [D("2.00"), D("-0.05")], [None], []])
-    floats = [None if row is None else [None if one is None else float(one) for one in row] for row in lists.to_pylist()]
+    floats = [
+        None if row is None else [None if one is None else float(one) for one in row] for row in lists.to_pylist()
+    ]
     same(rows_of(table_of(lists), label="y"), rows_of(table_of(pa.array(floats)), label="y"))
 
 
 def test_maps_are_entries() -> None:
     entries = [[("a", 1.5), ("b", 2.0)], None, [], [("a", None)], [("c", 0.0)], [("b", 7.0)]]
-    expected = [{"y": y, "x": None if row is None else dict(row)} for y, row in zip([1, 0, 0, 1, 0, 0], entries, strict=True)]
+    expected = [
+        {"y": y, "x": None if row is None else dict(row)} for y, row in zip([1, 0, 0, 1, 0, 0], entries, strict=True)
+    ]
     table = table_of(pa.array(entries, pa.map_(pa.string(), pa.float64()))).drop_columns("z")
     same(rows_of(table, label="y"), rows_of(expected, label="y"))
-    same(rows_of(pa.concat_tables([table, table]).combine_chunks().slice(3, 6), label="y"), rows_of(expected[3:] + expected[:3], label="y"))
+    same(
+        rows_of(pa.concat_tables([table, table]).combine_chunks().slice(3, 6), label="y"),
+        rows_of(expected[3:] + expected[:3], label="y"),
+    )
     texts = [[(1, "u"), (2, "v")], None, [], [(3, None)], [(1, "w")], []]
     expected = [
         {"y": y, "x": None if row is None else {str(key): value for key, value in row}}
@@ -257,7 +266,10 @@ def test_infinity_is_an_error_unless_it_is_missing() -> None:
     column = pa.array([1.5, float("inf"), 0.0, 1.0, 1.0, 1.0])
     with pytest.raises(DataError, match=r"<frame>: row 1: column 'x' must have finite numbers, got 'inf'"):
         rows_of(table_of(column), label="y")
-    for nested in (pa.array([[value] for value in column.to_pylist()]), pa.array([{"k": value} for value in column.to_pylist()])):
+    for nested in (
+        pa.array([[value] for value in column.to_pylist()]),
+        pa.array([{"k": value} for value in column.to_pylist()]),
+    ):
         with pytest.raises(DataError, match=r"<frame>: row 1: column .* must have finite numbers"):
             rows_of(table_of(nested), label="y")
 
@@ -277,7 +289,9 @@ def test_crosses_of_dictionaries_and_numbers_are_those_of_dicts() -> None:
         for _ in range(1000)
     ]
     table = pa.Table.from_pylist(rows)
-    encoded = table.set_column(1, "a", table["a"].dictionary_encode()).set_column(2, "b", table["b"].dictionary_encode())
+    encoded = table.set_column(1, "a", table["a"].dictionary_encode()).set_column(
+        2, "b", table["b"].dictionary_encode()
+    )
     options: dict[str, Any] = {"label": "y", "crosses": ["a*b", "a*n"]}
     expected = rows_of(rows, **options)
     same(rows_of(table, **options), expected)
@@ -290,6 +304,12 @@ def test_names_of_rows_that_are_dropped_come_with_the_next_row_that_has_them() -
     good = [row for row in rows if row["n"] != "x"]
     space = rows_of(numbers, label="y").space
     assert space is not None
-    table = pa.table({"y": [row["y"] for row in rows], "a": pa.array([row["a"] for row in rows]).dictionary_encode(), "n": [str(row["n"]) for row in rows]})
+    table = pa.table(
+        {
+            "y": [row["y"] for row in rows],
+            "a": pa.array([row["a"] for row in rows]).dictionary_encode(),
+            "n": [str(row["n"]) for row in rows],
+        }
+    )
     found = rows_of(table, label="y", features=space.fresh(), max_bad_rows=200)
     same(found, rows_of(good, label="y", features=space.fresh()))

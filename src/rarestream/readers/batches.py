@@ -1,14 +1,14 @@
 """Reads tables that come in batches of rows in Arrow's layout: Parquet and Arrow files, and frames in memory.
 
-A format supplies a `Table`, which opens a source and yields its batches. This module decides the plan on the first rows,
-encodes batches on threads while the next are read, keeps their order, and names file and row in messages. Rows count
-from 0, as frames count them. What the cells become is explained in tables.py and native/arrow/rows.hpp.
+A format supplies a `Table`, which opens a source and yields its batches. This module decides the plan on the first
+rows, encodes batches on threads while the next are read, keeps their order, and names file and row in messages. Rows
+count from 0, as frames count them. What the cells become is explained in tables.py and native/arrow/rows.hpp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
@@ -238,10 +238,8 @@ class _BatchReader:
             raw = rows.labels.copy()
             raw[known] = codes[rows.labels[known].astype(np.intp)]
             labels.append(raw)
-        try:
+        with suppress(OneLabelError):  # it is raised again where its first row is
             self.blocks.rule.signs(np.concatenate(labels), list(texts))
-        except OneLabelError:
-            pass  # it is raised where its first row is
 
     def _parse(self, piece: _Slice) -> ParsedRows:
         assert self.table is not None

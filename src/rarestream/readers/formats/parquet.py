@@ -72,7 +72,7 @@ class ParquetTable:
     def _dictionaries(self, wanted: set[str]) -> list[str]:
         """Return the columns of text that are stored as dictionaries: each of their texts is then read and hashed once.
 
-        A writer that gave up its dictionary for being too large has stored most texts themselves. Only the size shows it.
+        A writer that gave up its dictionary for being too large has stored most texts themselves; the size shows it.
         """
         if self._metadata.num_row_groups == 0:
             return []
