@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError
+from rarestream.features import Hashed
 from rarestream.readers.labels import LabelRule, OneLabelError
 from rarestream.readers.locations import PieceLines
 from rarestream.readers.parser import ParsedRows, RowRules
@@ -44,7 +45,7 @@ class RowsToBlocks:
 
     def add_names(self, rows: ParsedRows) -> None:
         """Add the names that came with these rows to their space. A name comes once, whatever becomes of the row."""
-        if self.rules.space is not None and rows.names is not None:
+        if isinstance(self.rules.space, Hashed) and self.rules.space.names is not None and rows.names is not None:
             self.rules.space.names.add(rows.names)
 
     def undecided(self, rows: ParsedRows) -> bool:
