@@ -120,7 +120,7 @@ class Block:
         return cls(
             *rows[:4],
             None if labels is None else _labels(labels, n),
-            None if importances is None else _importances(importances, n),
+            None if importances is None else checked_importances(importances, n),
             None if tags is None else _tags(tags, n),
             rows[4],
         )
@@ -163,7 +163,7 @@ class Block:
         n = len(rows)
         label = labels if isinstance(labels, str) else None
         signs = None if labels is None or label is not None else _labels(labels, n)
-        weights = None if importances is None else _importances(importances, n)
+        weights = None if importances is None else checked_importances(importances, n)
         encoded = encode_rows(space, rows, label=label)
         if label is not None:
             signs = _labels(_label_column(rows, label), n)
@@ -532,7 +532,8 @@ def raise_label_fault(where: str, fault: _native.ScoredFault | int, row: int, la
     raise DataError(f"{where}: row {row} has the label {label!r}; labels are -1 and +1, or 0 and 1.")
 
 
-def _importances(importances: ArrayLike, n: int) -> Importances:
+def checked_importances(importances: ArrayLike, n: int) -> Importances:
+    """Return the importances of n rows, copied; DataError if one is out of range."""
     values = numeric(importances, "Block: importances").astype(np.float64)  # a copy: nobody else can change it
     if values.shape != (n,):
         raise DataError(f"Block: {n} rows need importances of shape ({n},), got {values.shape}.")
