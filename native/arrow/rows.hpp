@@ -343,6 +343,9 @@ private:
                     column.known.assign(static_cast<std::size_t>(array.dictionary->length), {});
                 }
             }
+        } else if (array.dictionary && is_text(array.dictionary->format.type) && !array.dictionary->dictionary) {
+            column.way = Way::category;
+            column.known.assign(static_cast<std::size_t>(array.dictionary->length), {});
         }
     }
 
@@ -413,8 +416,26 @@ private:
                 return sink_.bucketed(column.c, value < 0, column.buckets[in_block]);
             }
         }
+        if constexpr (!Sink::ENCODES) {
+            if (column.way == Way::category) return survey(column, i);
+        }
         Cell<Sink> out(sink_, column.c, array.name, column.seed);
         visit(array, i, out);
+    }
+
+    // An entry of a dictionary of texts: what it is, is found out once.
+    void survey(Column& column, std::int64_t i) {
+        const Array& array = column.array;
+        const Array& texts = *array.dictionary;
+        if (array.is_null(array.offset + i)) return;
+        const std::int64_t entry = dictionary_index(array, array.offset + i);
+        Known& known = column.known[static_cast<std::size_t>(entry)];
+        if (known.state == State::unknown) {
+            const bool missing = texts.is_null(texts.offset + entry);
+            known.hash = static_cast<std::uint32_t>(sink_.what(missing ? "" : text_at(texts, texts.offset + entry)));
+            known.state = State::again;
+        }
+        sink_.count(column.c, static_cast<typename Sink::What>(known.hash));
     }
 
     Sink& sink_;

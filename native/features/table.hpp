@@ -535,6 +535,15 @@ private:
 
     void buckets(int c, const Column& column, bool negative, const SoftBucket& found, bool crossed) {
         const float lower = static_cast<float>(1.0 - found.t), upper = static_cast<float>(found.t);
+        const int i = 2 * (found.k + Worker::BUCKETS / 2) + negative;
+        if (c != OTHER && i >= 0 && i + 2 < 2 * Worker::BUCKETS && worker_.buckets[static_cast<std::size_t>(c)]) {
+            const std::uint64_t* const entry = worker_.buckets[static_cast<std::size_t>(c)]->data() + i;
+            if (entry[0] & entry[2] & Worker::NAMED && lower != 0 && upper != 0 && !crossed) {  // almost always
+                hashed_.add_known(static_cast<std::uint32_t>(entry[0]), lower);
+                hashed_.add_known(static_cast<std::uint32_t>(entry[2]), upper);
+                return;
+            }
+        }
         if (lower != 0) bucket(c, column, found.k, negative, lower, crossed);
         if (upper != 0) bucket(c, column, found.k + 1, negative, upper, crossed);
     }
@@ -741,10 +750,19 @@ public:
         }
     }
 
-    void string(int c, std::string_view cell) {
+    void string(int c, std::string_view cell) { count(c, what(cell)); }
+
+    // What a text is, for a parser that meets the same again and again.
+    enum class What : unsigned char { unknown, missing, date, text };
+
+    What what(std::string_view cell) const {
         Date date;
-        if (cell.empty() || is_missing(cell)) return;
-        ++(date_cell(cell, date) ? at(c).date : at(c).text);
+        if (cell.empty() || is_missing(cell)) return What::missing;
+        return date_cell(cell, date) ? What::date : What::text;
+    }
+
+    void count(int c, What found) {
+        if (found != What::missing) ++(found == What::date ? at(c).date : at(c).text);
     }
 
     void number_text(int c, std::string_view cell) { text(c, cell); }

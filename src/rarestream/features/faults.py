@@ -15,7 +15,7 @@ CELL_RULES = {
     7: "duplicate features of this row sum to a value beyond float32. Scale the values down.",
     8: "{field}: a list must hold numbers, text or booleans only, got {token}.",
     9: "column {field} is a label, importance or tag and must be a single value, got {token}.",
-    10: "column {field} has bytes that are not text in UTF-8, {token}. Leave the column out with ignore, or convert it.",
+    10: "column {field} has bytes that are not text in UTF-8, {token}. ",
 }
 
 # Messages for the numbers of dicts::Rule. {token} is the name of a type, or text; {field} a key, or the path to it.
@@ -42,6 +42,8 @@ def cell_message(rule: int, field: str, token: bytes) -> str | None:
     elif rule == 2:
         option = advice(f"missing=[{text!r}]", f"--missing {text}")
         message += f"If this text means a missing value, pass {option}."
+    elif rule == 10:
+        message += f"Leave it out with {advice(f'ignore=[{field!r}]', f'--ignore {field}')}, or convert it to text."
     return message
 
 

@@ -20,7 +20,7 @@ from rarestream.errors import DataError, plain
 LARGEST_READ = 1 << 30  # bytes of a single read
 LAST_READS = 16  # after a stop: what a pipe holds is still read, but a fast writer cannot keep the reader busy for ever
 
-ROWS = "<rows>"  # the name of rows in memory
+ROWS, FRAME = "<rows>", "<frame>"  # the names of rows in memory
 NO_MATCH = "no file matches. Check the pattern, and that the shell left it alone."
 
 SourceLike = str | os.PathLike[str] | BinaryIO
@@ -45,11 +45,12 @@ class Source(NamedTuple):
     start: int | None = None  # where in `file` the data starts; None: it cannot be rewound
     data: Any = None  # rows in memory, when there is neither a path nor a file; `size` is then their number
     format: str | None = None  # of `data`
+    again: bool = False  # whether `data` can be read again although their number is not known
 
     @property
     def replayable(self) -> bool:
         """Whether the data can be read again."""
-        return self.size is not None
+        return self.size is not None or self.again
 
     def open(self) -> Raw:
         """Open the source at its start."""
@@ -200,6 +201,8 @@ def expand(where: SourceLike | Iterable[SourceLike] | Iterable[Mapping[str, Any]
     """Return the sources that the user named. Every file is opened now, so that a wrong name is an error at once."""
     if isinstance(where, str | os.PathLike):
         return _from_name(os.fspath(where))
+    if any(hasattr(where, method) for method in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")):
+        return [_from_frame(where)]
     if hasattr(where, "read"):
         return [_from_file(where)]
     if isinstance(where, Mapping):
@@ -214,7 +217,7 @@ def expand(where: SourceLike | Iterable[SourceLike] | Iterable[Mapping[str, Any]
             raise DataError("read: no file given.")
         return sources
     raise DataError(
-        "read: data comes from a path, several paths, a glob, '-', an open binary file, or dicts, "
+        "read: data comes from a path, several paths, a glob, '-', an open binary file, a frame, or dicts, "
         f"got {type(where).__name__}."
     )
 
@@ -224,6 +227,13 @@ def _from_rows(rows: Any, items: Iterator[Any]) -> Source:
     if isinstance(rows, Sized):
         return Source(ROWS, ROWS, len(rows), data=rows, format="rows")
     return Source(ROWS, ROWS, None, data=items, format="rows")
+
+
+def _from_frame(frame: Any) -> Source:
+    """Return the source of a frame. A result of DuckDB is not asked for its length: that would run the query."""
+    size = len(frame) if hasattr(frame, "__dataframe__") and hasattr(frame, "__len__") else None
+    again = hasattr(frame, "__len__") or not hasattr(frame, "__arrow_c_stream__")
+    return Source(FRAME, FRAME, size, data=frame, format="frame", again=again)
 
 
 def _from_name(name: str) -> list[Source]:

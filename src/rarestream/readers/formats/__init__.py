@@ -79,6 +79,8 @@ def format_names() -> list[str]:
 def find_format(name: str | None, sources: Sequence[Source]) -> Format:
     """Return the format of that name; with None, the one of the first source's suffix, by default svmlight."""
     memory = sources[0].format
+    if any(source.format != memory for source in sources):
+        raise DataError("read: files, frames and dicts cannot be mixed. Read one after the other.")
     if memory is not None:
         if name not in (None, memory):
             raise DataError(f"read: format must be {memory!r} for rows in memory, or left out, got {name!r}.")
