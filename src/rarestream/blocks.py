@@ -475,23 +475,23 @@ def numeric(data: ArrayLike, what: str) -> NDArray[Any]:
         raise DataError(f"{what} must be numbers, got dtype {array.dtype} ({error}).") from None
 
 
-def refuse_disguised(data: Any, what: str) -> None:
+def refuse_disguised(data: Any, what: str, way: str = "Turn it into numbers, or hash it.") -> None:
     """Raise a DataError for data that NumPy would silently convert to numbers: masked entries, times, and text.
 
-    Checks arrays and the columns of pandas and Polars frames, and nothing else.
+    Checks arrays and the columns of pandas and Polars frames, and nothing else. `way` says what to do with text.
     """
     if np.ma.is_masked(data):
         raise DataError(f"{what} must be numbers, got a masked array with masked entries. Fill or drop them first.")
     if isinstance(data, np.ndarray) and data.dtype.kind == "O":
         if any(isinstance(entry, str | bytes) for entry in data.flat):
-            raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
+            raise DataError(f"{what} must be numbers, got text. {way}")
         return
     types = [data.dtype] if hasattr(data, "dtype") else list(getattr(data, "dtypes", ()))
     for kind in types:
         if getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(("Date", "Time", "Duration")):
             raise DataError(f"{what} must be numbers, got the type {kind}. Turn times into numbers first.")
         if getattr(kind, "kind", "") in ("S", "U") or str(kind).lower() in ("string", "str", "utf8", "category"):
-            raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
+            raise DataError(f"{what} must be numbers, got text. {way}")
 
 
 def _label_column(rows: Sequence[Mapping[str, Any]], name: str) -> ArrayLike:

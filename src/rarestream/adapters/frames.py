@@ -20,6 +20,9 @@ from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.features import Hashed
 from rarestream.readers import read
+from rarestream.readers.sources import FRAME, ROWS
+
+FEW = 10_000  # rows that are encoded faster without threads
 
 # Types of Arrow and Polars. Booleans count: a frame of dummy variables is a matrix of zeros and ones.
 NUMERIC = ("int", "uint", "float", "decimal", "bool")
@@ -27,8 +30,8 @@ NUMERIC = ("int", "uint", "float", "decimal", "bool")
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a table with named columns: of pandas, Polars, Arrow, DuckDB and others."""
-    known = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
-    return known and len(getattr(X, "shape", (0, 0))) == 2  # a Series has one dimension
+    exports = any(hasattr(X, method) for method in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__"))
+    return exports and not hasattr(type(X), "dtype")  # a Series, which is a single column, has one
 
 
 def is_dicts(X: Any) -> bool:
@@ -58,7 +61,10 @@ def _is_numeric(column: Any, dtype: Any) -> bool:
 
 
 def _arrow_columns(X: Any) -> list[tuple[str, str]]:
-    return _native.ArrowStream(X.__arrow_c_stream__()).columns
+    """Return names and types of the columns of an Arrow table, whose memory is not copied for it."""
+    if hasattr(X, "__arrow_c_stream__"):
+        return _native.ArrowStream(X.__arrow_c_stream__()).columns
+    return _native.ArrowBatch(*X.__arrow_c_array__()).columns
 
 
 def first_rows(estimator: Any, X: Any, space: Hashed, options: Mapping[str, Any]) -> list[Block]:
@@ -127,9 +133,7 @@ def more_rows(
         array = _array(X, where)
         expected = estimator.n_features_in_
         if array.shape[1] != expected:
-            raise DataError(
-                f"X has {array.shape[1]} features, but {where} is expecting {expected} features as input."
-            )
+            raise DataError(f"X has {array.shape[1]} features, but {where} is expecting {expected} features as input.")
         names = getattr(estimator, "feature_names_in_", None)
         if names is not None:
             warnings.warn(
@@ -140,14 +144,22 @@ def more_rows(
 
 
 def _read(X: Any, space: Hashed, options: Mapping[str, Any], where: str) -> list[Block]:
+    threads = 0 if hasattr(X, "__len__") and len(X) < FEW else None
     try:
-        stream = read(X, labels="optional", features=space, **options)
+        stream = read(X, labels="optional", threads=threads, features=space, **options)
         blocks = list(stream)
     except DataError as error:
-        raise DataError(f"{where}: {str(error).removeprefix('read: ')}") from None
+        raise DataError(_placed(where, str(error))) from None
     for note in stream.notes:
-        warnings.warn(f"{where}: {note}", stacklevel=4)
+        warnings.warn(_placed(where, note), stacklevel=2)  # that line, so that a note is shown once
     return blocks
+
+
+def _placed(where: str, message: str) -> str:
+    """Return a message of `read` with the name of the estimator instead."""
+    for place in ("read", FRAME, ROWS):
+        message = message.removeprefix(f"{place}: ")
+    return f"{where}: {message}"
 
 
 def _array(X: Any, where: str) -> NDArray[Any]:

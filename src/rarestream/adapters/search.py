@@ -416,7 +416,7 @@ class _Together:
         block, self._classes = self._head._training_rows(rows.X, rows.y, **rows.fit_params)
         learners = [candidate._new_model(0).learner for candidate in candidates]
         self._space = block.space
-        d = self._head.n_features_in_ if block.space is None else block.space.slots
+        self._width = self._head.n_features_in_ if block.space is None else block.space.slots
         self._progress = [StreamingAuc() for _ in candidates]
         passes = self._head._passes(block)
 
@@ -429,7 +429,7 @@ class _Together:
             learners,
             lambda _: _pieces(next(passes)),
             scale=self._head.scale,
-            n_features=d,
+            n_features=self._width,
             passes=self._head.max_passes,
             watch=watch,
         )
@@ -466,7 +466,7 @@ class _Together:
             if lane in self._fits.errors:
                 yield None
                 continue
-            model = self._fits.model(lane, self._head.n_features_in_)
+            model = self._fits.model(lane, self._width)
             model.rows, model.positives = passes * self._rows, passes * self._positives
             model.progress = self._progress[lane]
             fitted = clone(candidate)

@@ -43,7 +43,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, clone
     from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 except ImportError:
     raise MissingExtraError(
         'rarestream.sklearn: scikit-learn 1.6 or newer is needed. pip install "rarestream[sklearn]"'
@@ -342,15 +342,15 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _width(self, X: Any) -> int:
         """Return the number of features that rows to fit have; 1 if it is not known."""
         if self._is_hashed(X):
-            bits = DEFAULT_BITS if self.features is None else self.features.bits
-            return int(1 << bits)
+            bits: int = DEFAULT_BITS if self.features is None else self.features.bits
+            return 1 << bits
         return max([1, *getattr(X, "shape", ())[1:]])
 
     def _hashed_rows(self, X: Any, first: bool, labels: Labels, importances: NDArray[np.float64] | None) -> Block:
         """Return rows to learn, the first of which decide what the columns are."""
         if first:
-            space = FeatureSpace() if self.features is None else clone(self.features)
-            blocks = space.first_rows(self, X)
+            features = FeatureSpace() if self.features is None else clone(self.features)
+            _, blocks = features.first_rows(self, X)
         else:
             blocks = more_rows(self, X, self.feature_space_, "the space")
         weights = None if importances is None else checked_importances(importances, len(labels))
@@ -359,7 +359,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validated_labels(self, X: Any, y: Any) -> Any:
         """Check labels as scikit-learn does, and that there is one for each row."""
         self._check_masked(y)
-        y = validate_data(self, "no_validation", y)
+        if y is None:
+            raise ValueError(f"{self._name}: requires y to be passed, but the target y is None.")
+        y = _check_y(y, estimator=self)
         check_consistent_length(X, y)
         return y
 
@@ -369,7 +371,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """Check rows and labels as scikit-learn does; text and times, which it would convert to numbers, are errors."""
-        refuse_disguised(X, f"{self._name}: X")
+        way = (
+            "Pass a frame with named columns, or features=FeatureSpace(), and it is hashed."
+            if reset
+            else "The first rows were numbers, and a model has one kind of features: turn it into numbers, or fit anew."
+        )
+        refuse_disguised(X, f"{self._name}: X", way)
         for labels in y:
             self._check_masked(labels)
         return validate_data(self, X, *y, accept_sparse="csr", dtype=REALS, reset=reset)
@@ -488,8 +495,8 @@ COMMON = {
     "random_state": ("int, RandomState or None", "Source of the random orders of `shuffle`."),
     "features": (
         "FeatureSpace or None",
-        "How named columns become hashed features. None: as `FeatureSpace()` for frames with a column that is not of\n"
-        "        numbers or booleans, and for lists of dicts; any other rows are matrices, whose columns are the features.",
+        "How named columns become hashed features. None: by `FeatureSpace()` for frames with a column that is not of\n"
+        "        numbers or booleans, and for lists of dicts; the columns of all other rows are the features.",
     ),
 }
 

@@ -154,16 +154,15 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- implementation
 
-    def first_rows(self, estimator: Any, X: Any) -> list[Block]:
-        """Return rows of a new feature space, whose plan they decide, as the first ones of an estimator."""
+    def first_rows(self, estimator: Any, X: Any) -> tuple[Hashed, list[Block]]:
+        """Return a new feature space, and the first rows of an estimator, which decide its plan."""
         options = self._options()
         space = Hashed(options.bits or DEFAULT_BITS, options.names)
         given = {name: getattr(options, name) for name in PARAMETERS if name not in ("bits", "names")}
-        return first_rows(estimator, X, space, given)
+        return space, first_rows(estimator, X, space, given)
 
     def _first_rows(self, X: Any) -> list[Block]:
-        blocks = self.first_rows(self, X)
-        [self.feature_space_] = {block.space for block in blocks}
+        self.feature_space_, blocks = self.first_rows(self, X)
         return blocks
 
     def _options(self) -> TableOptions:
@@ -208,9 +207,9 @@ _DEFAULTS = {name: info.default for name, info in PARAMETERS.items()} | {"bits":
 _DOC = """Turns tables into sparse matrices: categories, words, numbers, dates and lists become hashed features.
 
     What each column is follows from the parameters; what they leave open is decided on the first rows of `fit`, as
-    `rarestream.read` does: text is a category, decimals are numbers, whole numbers are both, dates give hour, weekday and
-    month, lists one category per element. Missing values are absent. The matrix has 2**bits columns, and its values are
-    float32.
+    `rarestream.read` does: text is a category, decimals are numbers, whole numbers are both, dates give hour, weekday
+    and month, lists one category per element. Missing values are absent. The matrix has 2**bits columns, and its values
+    are float32.
 
     Parameters
     ----------
@@ -227,7 +226,7 @@ _DOC = """Turns tables into sparse matrices: categories, words, numbers, dates a
 
 
 def _described(info: OptionInfo) -> str:
-    kind = {tuple: "list of str"}.get(info.kind, info.kind.__name__)
+    kind = "list of str" if info.kind is tuple else info.kind.__name__
     if info.choices:
         kind = "{" + ", ".join(repr(choice) for choice in info.choices) + "}"
     text = "Base-2 logarithm of the number of features, 1 to 30." if info.name == "bits" else info.help
