@@ -18,8 +18,9 @@ struct NumberCell {
     std::string_view digits = {};  // of a whole number: its only spelling, the name of its category
 };
 
-constexpr int MOST_DIGITS = 18;                       // of a whole number; what is longer is text, or a decimal
-constexpr double LARGEST_WHOLE = 9007199254740992.0;  // 2^53: from here on, a double is not next to its neighbour
+constexpr int MOST_DIGITS = 18;                               // of a whole number; what is longer is text, or a decimal
+constexpr std::int64_t TOO_LONG = 1'000'000'000'000'000'000;  // the smallest number with more
+constexpr double LARGEST_WHOLE = 9007199254740992.0;          // 2^53: from here on, a double is not next to its neighbour
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

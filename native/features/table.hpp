@@ -293,10 +293,9 @@ public:
             label_ = last_whole_code_;
             return;
         }
-        constexpr std::int64_t limit = 1'000'000'000'000'000'000;  // has more than MOST_DIGITS
         const bool numeric =
             column.role == Role::feature && column.kinds & (NUMBER | AUTO) && !(column.kinds & (TEXT | DATE));
-        if (numeric && value < limit && value > -limit && plan_.missing.empty()) {
+        if (numeric && value < TOO_LONG && value > -TOO_LONG && plan_.missing.empty()) {
             const bool both = column.kinds & (CATEGORY | AUTO);
             if (both) category(c, column, worker_.arena.copy(NumberText(value).text()));
             return numbers(c, column, static_cast<double>(value), column.crossed && !both);
@@ -766,8 +765,8 @@ public:
     }
 
     void number_text(int c, std::string_view cell) { text(c, cell); }
-    void whole(int c, std::int64_t) { ++at(c).whole; }
-    void whole(int c, std::uint64_t) { ++at(c).whole; }
+    void whole(int c, std::int64_t value) { ++(value < TOO_LONG && value > -TOO_LONG ? at(c).whole : at(c).decimal); }
+    void whole(int c, std::uint64_t value) { ++(value < std::uint64_t{TOO_LONG} ? at(c).whole : at(c).decimal); }
 
     void number(int c, double value) {
         if (std::isnan(value)) return;
