@@ -201,9 +201,11 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         together: defaultdict[Any, list[int]] = defaultdict(list)
         alone: list[int] = []
         reasons: defaultdict[str, list[int]] = defaultdict(list)
+        width = 1
         for number, (given, candidate) in enumerate(zip(settings, candidates, strict=True)):
             try:
                 why = _why_alone(candidate)
+                width = max(width, candidate._width(X))
             except (TypeError, ValueError):  # invalid settings: fit will raise the error
                 alone.append(number)
                 continue
@@ -225,7 +227,7 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
                 f"{named}{more}.",
                 stacklevel=3,
             )
-        most = self._most_lanes(max(candidate._width(X) for candidate in candidates))
+        most = self._most_lanes(width)
         batches = [_Batch([number], in_lanes=False) for number in alone]
         for those in together.values():
             size = math.ceil(len(those) / math.ceil(len(those) / most) / WIDTH) * WIDTH

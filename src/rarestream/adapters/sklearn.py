@@ -342,9 +342,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _width(self, X: Any) -> int:
         """Return the number of features that rows to fit have; 1 if it is not known."""
         if self._is_hashed(X):
-            bits: int = DEFAULT_BITS if self.features is None else self.features.bits
-            return 1 << bits
-        return max([1, *getattr(X, "shape", ())[1:]])
+            return 1 << (DEFAULT_BITS if self.features is None else self.features.checked_options().bits)
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        return max([1, *shape[1:]])
 
     def _hashed_rows(self, X: Any, first: bool, labels: Labels, importances: NDArray[np.float64] | None) -> Block:
         """Return rows to learn, the first of which decide what the columns are."""

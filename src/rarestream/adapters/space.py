@@ -156,8 +156,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def first_rows(self, estimator: Any, X: Any) -> tuple[Hashed, list[Block]]:
         """Return a new feature space, and the first rows of an estimator, which decide its plan."""
-        options = self._options()
-        space = Hashed(options.bits or DEFAULT_BITS, options.names)
+        options = self.checked_options()
+        space = Hashed(options.bits, options.names)
         given = {name: getattr(options, name) for name in PARAMETERS if name not in ("bits", "names")}
         return space, first_rows(estimator, X, space, given)
 
@@ -165,8 +165,11 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_space_, blocks = self.first_rows(self, X)
         return blocks
 
-    def _options(self) -> TableOptions:
+    def checked_options(self) -> Any:
+        """Return the parameters as options of reading tables; OptionError if one is not allowed."""
         name = type(self).__name__
+        if self.bits is None:
+            raise ValueError(f"{name}: bits must be between 1 and 30, got None.")
         try:
             return TableOptions(**{option: getattr(self, option) for option in PARAMETERS})
         except OptionError as error:
