@@ -60,10 +60,11 @@ docs: .venv/installed-docs
 clean:
 	rm -rf build .venv docs/_build
 
-# The svmlight parser under libFuzzer and sanitizers: make fuzz SECONDS=3600
+# A parser under libFuzzer and sanitizers; each has a target in fuzz: make fuzz PARSER=vw SECONDS=3600
+fuzz: PARSER ?= svmlight
 fuzz: SECONDS ?= 300
 fuzz:
-	fuzz/run.sh $(SECONDS)
+	fuzz/run.sh $(PARSER) $(SECONDS)
 
 # Random kills, damaged models, files, AUC streams and learning: make torture SECONDS=3600 ARGS="--only kills --seed 7"
 torture: SECONDS ?= 900

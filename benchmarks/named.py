@@ -174,7 +174,7 @@ def _vw(paths: dict[str, Path], scratch: Path) -> dict[str, Contestant]:
     empty, script = scratch / "empty.vw", scratch / "to_vw.py"
     empty.write_text("")
     script.write_text(CSV_TO_VW)
-    shell = f"{sys.executable} {script} {paths['csv']} | {' '.join(words)}"
+    shell = f"{sys.executable} {script} {paths['csv']} | {' '.join(words)} -d /dev/stdin"
     return {
         "vw start-up": command(*words, "-d", empty, cores=2),
         "vw --ftrl": command(*words, "-d", paths["vw"], cores=2),

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Fuzzes the svmlight parser: fuzz/run.sh [SECONDS] [BUILD FOLDER]. One core. What it finds is written to the build folder.
+# Fuzzes a parser: fuzz/run.sh NAME [SECONDS] [BUILD FOLDER], where fuzz/NAME.cpp is its target, fuzz/NAME.dict words of its
+# format and fuzz/seeds/NAME texts to start from. One core. What it finds is written to the build folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-300}
-build=${2:-build/fuzz}
+name=${1:?which parser? fuzz/run.sh NAME [SECONDS] [BUILD FOLDER]}
+seconds=${2:-300}
+build=${3:-build/fuzz/$name}
 mkdir -p "$build/corpus"
-flags=(-std=c++17 -g -O1 -Inative -fno-omit-frame-pointer -fno-sanitize-recover=all)
+flags=(-std=c++17 -g -O1 -Inative -Ifuzz -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
 fuzzes() { # whether this compiler has libFuzzer and its sanitizers
     command -v "$1" >/dev/null && echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
@@ -16,10 +18,10 @@ if ! fuzzes clang++ && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get install -y -q clang >/dev/null 2>&1 || true
 fi
 if fuzzes clang++; then
-    clang++ "${flags[@]}" -fsanitize=fuzzer,address,undefined fuzz/svmlight.cpp -o "$build/svmlight"
-    exec "$build/svmlight" -max_total_time="$seconds" -max_len=4096 -dict=fuzz/svmlight.dict -print_final_stats=1 \
-        -artifact_prefix="$build/" "$build/corpus" fuzz/seeds
+    clang++ "${flags[@]}" -fsanitize=fuzzer,address,undefined "fuzz/$name.cpp" -o "$build/$name"
+    exec "$build/$name" -max_total_time="$seconds" -max_len=4096 -dict="fuzz/$name.dict" -print_final_stats=1 \
+        -artifact_prefix="$build/" "$build/corpus" "fuzz/seeds/$name"
 fi
 echo "fuzz: no clang++ with libFuzzer here; replaying the seeds and random mutations of them with g++ instead."
-g++ "${flags[@]}" -fsanitize=address,undefined fuzz/svmlight.cpp fuzz/replay.cpp -o "$build/replay"
-exec "$build/replay" "$seconds" fuzz/seeds
+g++ "${flags[@]}" -fsanitize=address,undefined "fuzz/$name.cpp" fuzz/replay.cpp -o "$build/replay"
+exec "$build/replay" "$seconds" "fuzz/seeds/$name"

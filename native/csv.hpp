@@ -33,10 +33,17 @@ struct Dialect {
     char quote = '"';  // 0: none
 };
 
-// Finds the delimiters, quotes and line ends of a text, 64 bytes at a time.
+// Finds the delimiters, quotes and line ends of a text, 64 bytes at a time, and notices bytes that are not plain ASCII.
 class Scanner {
 public:
     Scanner(const char* text, const char* end, Dialect dialect) : base_(text), end_(end), dialect_(dialect) { load(); }
+
+    // Whether there was a NUL, or a byte of a longer character, since this was last called, give or take 64 bytes.
+    bool odd() {
+        const bool odd = odd_;
+        odd_ = block_odd_;
+        return odd;
+    }
 
     // The next of them; `end` after the last.
     const char* next() {
@@ -62,24 +69,31 @@ private:
         }
         mask_ = marks(at);
         if (left < 64) mask_ &= left <= 0 ? 0 : (std::uint64_t{1} << left) - 1;
+        odd_ |= block_odd_;
     }
 
-    std::uint64_t marks(const char* at) const {
+    std::uint64_t marks(const char* at) {
         std::uint64_t mask = 0;
 #if defined(__x86_64__)
         const __m128i delimiter = _mm_set1_epi8(dialect_.delimiter), line = _mm_set1_epi8('\n');
         const __m128i quote = _mm_set1_epi8(dialect_.quote ? dialect_.quote : '\n');
+        __m128i odd = _mm_setzero_si128();  // the sign bit of a byte: not below 0x80, or zero
         for (int i = 0; i < 4; ++i) {
             const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16 * i));
             const __m128i found = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, delimiter), _mm_cmpeq_epi8(bytes, line)),
                                                _mm_cmpeq_epi8(bytes, quote));
             mask |= static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(found))) << (16 * i);
+            odd = _mm_or_si128(odd, _mm_or_si128(bytes, _mm_cmpeq_epi8(bytes, _mm_setzero_si128())));
         }
+        block_odd_ = _mm_movemask_epi8(odd) != 0;
 #else
+        bool odd = false;
         for (int i = 0; i < 64; ++i) {
             const bool found = at[i] == dialect_.delimiter || at[i] == '\n' || (dialect_.quote && at[i] == dialect_.quote);
             mask |= std::uint64_t{found} << i;
+            odd |= at[i] == 0 || static_cast<unsigned char>(at[i]) >= 0x80;
         }
+        block_odd_ = odd;
 #endif
         return mask;
     }
@@ -88,6 +102,7 @@ private:
     const char* end_;
     Dialect dialect_;
     std::uint64_t mask_ = 0;
+    bool odd_ = false, block_odd_ = false;
 };
 
 // Where the last whole row of a text that starts with a row ends: after a line end that is not in quotes; 0 if there is
@@ -145,7 +160,6 @@ public:
     // The text consists of whole rows; the last line end may be missing.
     void parse(const char* text, std::size_t size) {
         const char* const end = text + size;
-        suspicious_ = first_invalid_utf8(text, end) != end || std::memchr(text, 0, size) != nullptr;
         sink_.reserve(size / 5 + 64);
         Scanner scanner(text, end, options_.dialect);
         const char* at = text;
@@ -159,6 +173,7 @@ public:
             fault_ = 0;
             sink_.begin_row();
             at = row(scanner, at, end);
+            suspicious_ = scanner.odd();
             const std::int64_t lines = 1 + quoted_lines_;
             rows_.lines_read += lines;
             if (header) {
@@ -304,9 +319,9 @@ private:
     Options options_;
     ParsedRows& rows_;
     std::vector<Cell> cells_;
-    std::size_t count_ = 0;    // of the current row
-    bool suspicious_ = false;  // whether some row has a NUL or invalid UTF-8
+    std::size_t count_ = 0;  // of the current row
     // The current row.
+    bool suspicious_ = false;  // whether it may have a NUL or invalid UTF-8
     const char* row_ = nullptr;
     std::int64_t quoted_lines_ = 0;
     int fault_ = 0;

@@ -376,14 +376,29 @@ private:
         PyErr_Clear();
     }
 
+    // A collections.abc.Mapping.
     static bool is_mapping(PyObject* object) {
-        return PyMapping_Check(object) && !PyUnicode_Check(object) && PyObject_HasAttrString(object, "keys");
+        const nb::object mapping = nb::module_::import_("collections.abc").attr("Mapping");
+        const int found = PyObject_IsInstance(object, mapping.ptr());
+        if (found < 0) forget_error();
+        return found == 1;
     }
 
-    static bool is_named(const char* type, std::string_view package, std::string_view name) {
-        const std::string_view full = type;
-        return full.size() > name.size() && full.substr(0, package.size()) == package &&
-               full.substr(full.size() - name.size()) == name && full[full.size() - name.size() - 1] == '.';
+    // Whether a type, of which the name is known, is of a package.
+    static bool is_type(PyObject* object, std::string_view package, std::string_view name) {
+        std::string_view full = Py_TYPE(object)->tp_name;  // with its module, if the type is not made by a class statement
+        const std::size_t dot = full.rfind('.');
+        if (full.substr(dot + 1) != name) return false;
+        if (dot != full.npos) return full.substr(0, package.size()) == package;
+        const nb::object module =
+            nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__module__"));
+        if (!module.is_valid() || !PyUnicode_Check(module.ptr())) {
+            PyErr_Clear();
+            return false;
+        }
+        const char* const text = PyUnicode_AsUTF8(module.ptr());
+        if (!text) PyErr_Clear();
+        return text && std::string_view(text).substr(0, package.size()) == package;
     }
 
     // Values of other types, whose code runs here.
@@ -395,25 +410,24 @@ private:
             dict_ = nullptr;
         }
         Value value;
-        const char* const type = Py_TYPE(object)->tp_name;
-        if (is_named(type, "pandas", "NaTType") || is_named(type, "pandas", "NAType")) return value;
+        if (is_type(object, "pandas", "NaTType") || is_type(object, "pandas", "NAType")) return value;
         if (!PyDateTimeAPI) {
             PyDateTime_IMPORT;
             if (!PyDateTimeAPI) throw nb::python_error();
         }
         if (PyDate_Check(object)) return date_value(object);  // a datetime, too
-        if (is_named(type, "numpy", "bool") || is_named(type, "numpy", "bool_")) {
+        if (is_type(object, "numpy", "bool") || is_type(object, "numpy", "bool_")) {
             value.type = Type::boolean;
             value.whole = PyObject_IsTrue(object) == 1;
             return value;
         }
-        if (is_named(type, "numpy", "ndarray")) return kept(PyObject_CallMethod(object, "tolist", nullptr));
-        if (is_named(type, "numpy", "datetime64")) return numpy_date(object);
+        if (is_type(object, "numpy", "ndarray")) return kept(PyObject_CallMethod(object, "tolist", nullptr));
+        if (is_type(object, "numpy", "datetime64")) return numpy_date(object);
         value.type = Type::unknown;
-        if (is_named(type, "numpy", "timedelta64") || PyComplex_Check(object) || is_named(type, "numpy", "complex64")) {
+        if (is_type(object, "numpy", "timedelta64") || PyComplex_Check(object) || is_type(object, "numpy", "complex64")) {
             return value;
         }
-        if (is_named(type, "decimal", "Decimal")) return decimal(object);
+        if (is_type(object, "decimal", "Decimal")) return decimal(object);
         const PyNumberMethods* const numbers = Py_TYPE(object)->tp_as_number;
         if (numbers && numbers->nb_index) return kept(PyNumber_Index(object));
         if (numbers && numbers->nb_float) return float_value(object);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -557,10 +559,10 @@ private:
                 bool whole;
                 double value;
                 if (!(at = number(at, text, whole))) return nullptr;
-                if (number_value(text, value)) {
+                if (number_value(text, value) && std::fabs(value) <= std::numeric_limits<float>::max()) {
                     sink_.entry(path_, seed, key, value);
                 } else {
-                    sink_.fail(features::TableRule::large, path_, text);
+                    sink_.fail(features::TableRule::large, path_ + "." + std::string(key), text);
                 }
             } else if ((at = word(at, text)) && text != NOTHING) {
                 sink_.entry(path_, seed, key, text);
@@ -582,13 +584,16 @@ private:
         if (*at != '{' && *at != '[') return word(at, text);
         if (depth > DEEPEST) return break_rule(Rule::deep, at, 1);
         const bool is_object = *at == '{';
+        const std::uint64_t object = is_object ? keys_.new_object() : 0;
         const char close = is_object ? '}' : ']';
         at = space(at + 1);
         if (*at == close) return at + 1;
         while (true) {
             if (is_object) {
                 if (*at != '"') return break_rule(Rule::key, at, shown_word(at));
+                const char* const quote = at;
                 if (!(at = string(at + 1, text))) return nullptr;
+                if (!keys_.insert(object, text)) return break_rule(Rule::duplicate, quote, at - quote);
                 at = space(at);
                 if (*at != ':') return break_rule(Rule::colon, at, shown_word(at));
                 at = space(at + 1);

@@ -10,11 +10,10 @@ namespace rarestream {
 // Where the first byte is that is not part of a valid character; `end` if there is none.
 inline const char* first_invalid_utf8(const char* at, const char* end) {
     while (at != end) {
-        while (end - at >= 8) {
-            std::uint64_t eight;
-            std::memcpy(&eight, at, sizeof eight);
-            if (eight & 0x8080808080808080ull) break;
-            at += 8;
+        for (; end - at >= 32; at += 32) {
+            std::uint64_t words[4];
+            std::memcpy(words, at, sizeof words);
+            if ((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080ull) break;
         }
         if (at == end) break;
         const unsigned char c = static_cast<unsigned char>(*at);

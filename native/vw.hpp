@@ -98,34 +98,40 @@ inline FindSeparators find_separators(svmlight::Isa isa) {
     return find_separators_portable;
 }
 
-// The separators of a text that ends in a newline, which is the last one; up to 63 bytes after it are read.
-class Scanner {
+// The separators of a text that ends in a newline, which is the last one; up to 63 bytes after it are read. The list of the
+// next ones is apart from the place in it, so that a loop can keep that in registers.
+class Separators {
 public:
-    Scanner(const char* text, const char* end, FindSeparators find) : window_(text), end_(end), find_(find) { fill(); }
+    struct Place {
+        const char* window;         // what the numbers are counted from
+        const std::uint16_t* next;  // the next number
+        const std::uint16_t* last;  // after the last one in the list
+    };
 
-    const char* next() {
-        while (next_ == last_) {
-            window_ += window;
-            fill();
-        }
-        return window_ + *next_++;
+    Separators(const char* text, const char* end, FindSeparators find) : end_(end), find_(find), place_(filled(text)) {}
+
+    Place place() const { return place_; }
+    void keep(const Place& place) { place_ = place; }
+
+    RARESTREAM_ALWAYS_INLINE const char* next(Place& place) {
+        while (place.next == place.last) place = filled(place.window + window);
+        return place.window + *place.next++;
     }
+
+    const char* next() { return next(place_); }
 
 private:
     static constexpr std::size_t window = 2048;
 
-    void fill() {
-        const std::size_t left = (static_cast<std::size_t>(end_ - window_) + 63) / 64;
-        next_ = found_;
-        last_ = found_ + find_(window_, std::min(left, window / 64), found_);
+    __attribute__((noinline)) Place filled(const char* from) {
+        const std::size_t left = (static_cast<std::size_t>(end_ - from) + 63) / 64;
+        return {from, found_, found_ + find_(from, std::min(left, window / 64), found_)};
     }
 
-    const char* window_;
     const char* end_;
     FindSeparators find_;
-    const std::uint16_t* next_;
-    const std::uint16_t* last_;
     std::uint16_t found_[window + 16];
+    Place place_;
 };
 
 // [-] digits [. digits] [e [+-] digits], which is all of the text up to the separator at `stop`; false if it is something
@@ -211,21 +217,28 @@ public:
 private:
     static constexpr std::size_t padding = 64;
     static constexpr int most_words = 3;  // before the bar, the tag aside
+    static constexpr unsigned seeds = 64;
+
+    struct Seed {
+        std::uint64_t text = 0;  // of a namespace of up to eight bytes, none of which is 0
+        std::uint32_t seed = 0;
+    };
 
     // The lines from `at` to `end`; the last byte is a newline, and `padding` more may be read. False: stopped.
     bool lines(const char* at, const char* end) {
         if (at == end) return true;
-        Scanner scanner(at, end, find_);
+        Separators separators(at, end, find_);
         while (at != end) {
             ++rows_.lines_read;
             line_ = at;
+            spaces_ = 0;
             hashed_.begin_row();
-            if (row(scanner, at, end)) {
+            if (row(separators, at, end)) {
                 keep();
             } else {
                 hashed_.drop_row();
             }
-            while (*at != '\n') at = scanner.next();
+            while (*at != '\n') at = separators.next();
             ++at;
             if (static_cast<std::int64_t>(rows_.bad.size()) >= options_.stop_after) return false;
         }
@@ -233,15 +246,17 @@ private:
     }
 
     // Reads the line at `at`, which is left at a separator in it; whether it is a row to keep.
-    bool row(Scanner& scanner, const char*& at, const char* end) {
+    bool row(Separators& separators, const char*& at, const char* end) {
         if (suspicious_ && !is_utf8(at, end)) {
-            at = scanner.next();
+            at = separators.next();
             return false;
         }
-        if (!head(scanner, at)) return false;
-        while (*at == '|') {
-            if (!features(scanner, at)) return false;
-        }
+        if (!head(separators, at)) return false;
+        Separators::Place place = separators.place();
+        bool fine = true;
+        while (fine && *at == '|') fine = features(separators, place, at);
+        separators.keep(place);
+        if (!fine) return false;
         if (!ends_line(at)) return reject(Rule::control, at, 1);
         if (!hashed_.end_row()) return reject(Rule::sum, line_, 0);
         return true;
@@ -254,13 +269,13 @@ private:
     }
 
     // What is before the first bar, at which `at` is left. False: the row is bad, or the line is blank.
-    bool head(Scanner& scanner, const char*& at) {
+    bool head(Separators& separators, const char*& at) {
         std::string_view words[most_words + 1];
         int count = 0;
         const char* begin = at;
         const char* tab = nullptr;
         for (;; begin = at + 1) {
-            do at = scanner.next();
+            do at = separators.next();
             while (*at == ':');
             if (at != begin && ++count <= most_words + 1) words[count - 1] = view(begin, at);
             if (*at == '|') break;
@@ -324,44 +339,53 @@ private:
     }
 
     // The namespace that starts at the bar `at`, and its features. `at` is left at the separator after them.
-    bool features(Scanner& scanner, const char*& at) {
+    RARESTREAM_ALWAYS_INLINE bool features(Separators& separators, Separators::Place& place, const char*& at) {
         const char* begin = at + 1;
-        at = scanner.next();
+        at = separators.next(place);
         const std::string_view space = view(begin, at);
-        const std::uint32_t seed = features::murmur3_padded(begin, space.size(), 0);
+        const std::uint32_t seed = seed_of(space);
         double scale = 1;
         if (*at == ':') {
             if (space.empty()) return reject(Rule::space_name, at, token(at));
             begin = at + 1;
-            at = scanner.next();
+            at = separators.next(place);
             if (!number(begin, at, Rule::scale_number, scale)) return false;
             if (!fits(scale)) return reject(Rule::value_large, begin, at - begin);
         }
         std::uint32_t unnamed = 0;  // features without a name so far
         while (*at == ' ' || *at == '\t') {
             begin = at + 1;
-            at = scanner.next();
+            at = separators.next(place);
             const std::string_view name = view(begin, at);
-            double value = scale;
+            float value = static_cast<float>(scale);
             if (*at == ':') {
                 const char* const text = at + 1;
-                at = scanner.next();
-                if (!number(text, at, Rule::value_number, value)) return false;
-                if (scale != 1) value *= scale;
-                if (!fits(value)) return reject(Rule::value_large, text, at - text);
+                at = separators.next(place);
+                double written;
+                if (!number(text, at, Rule::value_number, written)) return false;
+                if (scale != 1) written *= scale;
+                if (!fits(written)) return reject(Rule::value_large, text, at - text);
+                value = static_cast<float>(written);
                 if (name.empty()) {
-                    const std::uint32_t number = unnamed++;
-                    if (static_cast<float>(value) == 0) continue;
-                    hashed_.add(seed + number, space, name_of_unnamed(number), static_cast<float>(value));
+                    if (value != 0) hashed_.add(seed + unnamed, space, name_of_unnamed(unnamed), value);
+                    ++unnamed;
                     continue;
                 }
             } else if (name.empty()) {
                 continue;
             }
-            const std::uint32_t hash = features::murmur3_padded(begin, name.size(), seed);
-            if (static_cast<float>(value) != 0) hashed_.add(hash, space, name, static_cast<float>(value));
+            if (value != 0) hashed_.add(features::murmur3_padded(begin, name.size(), seed), space, name, value);
         }
         return true;
+    }
+
+    // The hash of a namespace. It mostly has the same place in every row, and the one there before is remembered.
+    std::uint32_t seed_of(std::string_view space) {
+        if (space.size() - 1 > 7) return features::murmur3_padded(space.data(), space.size(), 0);
+        Seed& known = seeds_[spaces_++ % seeds];
+        const std::uint64_t text = svmlight::aligned_right(svmlight::load_eight(space.data()), unsigned(space.size()));
+        if (known.text != text) known = {text, features::murmur3_padded(space.data(), space.size(), 0)};
+        return known.seed;
     }
 
     // A feature without a name has the slot of its namespace, the next one the slot after that. They are remembered as :0,
@@ -430,8 +454,10 @@ private:
     ParsedRows& rows_;
     features::HashedRows hashed_;
     bool suspicious_ = false;  // whether some line is not UTF-8
+    Seed seeds_[seeds];
     // The current row.
     const char* line_ = nullptr;
+    unsigned spaces_ = 0;
     double label_ = 0, importance_ = 1;
     std::string_view tag_ = {};
     std::int32_t column_ = 1;

@@ -1,7 +1,7 @@
 """Every ```python block of README.md and docs/ runs, and so does every `rarestream` line of their ```sh blocks.
 
-The blocks of a page run in order, in one namespace, in an empty folder in which each svmlight file that the page names
-is there, with a few hundred rows to learn.
+The blocks of a page run in order, in one namespace, in an empty folder in which each data file that the page names is
+there, with a few hundred rows to learn.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import bz2
 import contextlib
+import csv
 import gzip
 import io
+import json
 import lzma
 import os
 import re
@@ -30,7 +32,7 @@ HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DATA_FILE = re.compile(r"[\w/-]+\.svm(?:\.(?:gz|bz2|xz|zst))?\b")
+DATA_FILE = re.compile(r"[\w/-]+\.(?:svm|csv|jsonl|parquet|vw)(?:\.(?:gz|bz2|xz|zst))?\b")
 COMPRESSED = {
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
@@ -59,11 +61,52 @@ def rows(seed: int, count: int = 400, features: int = 200) -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
+def clicks(seed: int, count: int = 400) -> list[dict[str, object]]:
+    """Rows of a table with a signal, one column of each kind."""
+    generator = np.random.default_rng(seed)
+    found: list[dict[str, object]] = []
+    for number in range(count):
+        site, age = int(generator.integers(8)), int(generator.integers(18, 80))
+        price = round(float(generator.lognormal(2)), 2)
+        clicked = int(generator.random() < (0.6 if site < 2 else 0.1))
+        when = f"2026-01-{1 + number % 28:02}T{number % 24:02}:00"
+        device, title = ("ios", "android", "web")[site % 3], f"offer {site} of the day"
+        found.append({"clicked": clicked, "site": f"s{site}.com", "device": device, "age": age, "price": price})
+        found[-1] |= {"when": when, "title": title, "weight": 1.5, "id": f"r{number}"}
+    return found
+
+
+def table(suffix: str, seed: int) -> bytes:
+    """The rows of `clicks` in a format."""
+    rows = clicks(seed)
+    if suffix == ".jsonl":
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    if suffix == ".vw":
+        lines = [f"{row['clicked']} |site {row['site']} |device {row['device']} |price p:{row['price']}" for row in rows]
+        return "\n".join([*lines, ""]).encode()
+    if suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        out = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), out)
+        return out.getvalue()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
 def put_data(named: str) -> None:
     for seed, name in enumerate(sorted(set(DATA_FILE.findall(named)))):
         path = Path(name)
+        if path.exists():
+            continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(COMPRESSED.get(path.suffix, bytes)(rows(seed)))
+        compress = COMPRESSED.get(path.suffix, bytes)
+        suffix = (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix
+        path.write_bytes(compress(rows(seed) if suffix == ".svm" else table(suffix, seed)))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)

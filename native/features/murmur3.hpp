@@ -33,25 +33,23 @@ inline std::uint32_t murmur3_finished(std::uint32_t h, std::size_t size) {
     return h ^ (h >> 16);
 }
 
+// The size % 4 bytes at the end of a text as a little-endian number. There is no branch on how many there are, which would
+// be mispredicted; of none, the number is 0, and scrambled it still is.
+inline std::uint32_t last_bytes(const char* text, std::size_t size) {
+    const unsigned rest = size & 3;
+    if (size >= 4) return static_cast<std::uint32_t>(std::uint64_t{little_endian(text + size - 4)} >> (32 - 8 * rest));
+    if (rest == 0) return 0;
+    const auto byte = [&](unsigned i) {
+        return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])) << (8 * i);
+    };
+    return byte(0) | byte(rest / 2) | byte(rest - 1);
+}
+
 inline std::uint32_t murmur3(const char* text, std::size_t size, std::uint32_t seed) {
     std::uint32_t h = seed;
     const char* at = text;
     for (const char* const end = text + size / 4 * 4; at != end; at += 4) h = murmur3_round(h, at);
-    std::uint32_t rest = 0;
-    switch (size & 3) {
-        case 3:
-            rest = static_cast<std::uint32_t>(static_cast<unsigned char>(at[2])) << 16;
-            [[fallthrough]];
-        case 2:
-            rest |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[1])) << 8;
-            [[fallthrough]];
-        case 1:
-            h ^= murmur3_scrambled(rest | static_cast<unsigned char>(at[0]));
-            break;
-        default:
-            break;
-    }
-    return murmur3_finished(h, size);
+    return murmur3_finished(h ^ murmur3_scrambled(last_bytes(text, size)), size);
 }
 
 inline std::uint32_t murmur3(std::string_view text, std::uint32_t seed) { return murmur3(text.data(), text.size(), seed); }

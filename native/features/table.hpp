@@ -58,6 +58,7 @@ struct Column {
     Role role = Role::feature;
     std::uint32_t seed = 0;  // the hash of the name
     bool crossed = false;
+    bool plain = false;           // whether its cells are categories and nothing else
     std::string_view space = {};  // the name, as the namespace of features
 };
 
@@ -94,6 +95,9 @@ struct TablePlan {
         }
         for (const Cross& cross : crosses) {
             for (const int c : cross.columns) columns[static_cast<std::size_t>(c)].crossed = true;
+        }
+        for (Column& column : columns) {
+            column.plain = column.kinds == CATEGORY && column.role == Role::feature && !column.crossed && missing.empty();
         }
     }
 };
@@ -248,8 +252,15 @@ public:
 
     // -- cells. Views must stay valid until the row ends; what does not is copied to `arena()`.
 
-    // A cell of a text file, whose type nobody has said.
-    void text(int c, std::string_view cell) {
+    // A cell of a text file, whose type nobody has said. Most are plain categories, for which there is a short way.
+    RARESTREAM_ALWAYS_INLINE void text(int c, std::string_view cell) {
+        const Column& column = at(c);
+        if (!column.plain || cell.empty()) return typed_text(c, cell);
+        hashed_.feature(column.seed, column.space, cell, 1);
+    }
+
+    // A cell by the plan of its column.
+    void typed_text(int c, std::string_view cell) {
         if (cell.empty()) return;
         const Column& column = at(c);
         if (!plan_.missing.empty() && is_missing(cell)) return;
@@ -283,8 +294,16 @@ public:
             return number_found(c, column, found, cell);
         }
         if (found.kind == CellKind::whole) return text(c, found.digits);
-        if (found.kind == CellKind::decimal) return number(c, found.value);
+        if (found.kind == CellKind::decimal && !all_digits(cell)) return number(c, found.value);
         text(c, cell);
+    }
+
+    // Long ids must not become the nearest double.
+    static bool all_digits(std::string_view cell) {
+        for (const char byte : cell.substr(!cell.empty() && cell[0] == '-')) {
+            if (!is_digit(byte)) return false;
+        }
+        return true;
     }
 
     void whole(int c, std::int64_t value) {
@@ -403,7 +422,8 @@ public:
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, double value) {
         if (std::isnan(value)) return;
         if (!(std::fabs(value) <= std::numeric_limits<float>::max())) {
-            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, path, key);
+            joined_.assign(path).append(1, '.').append(key);
+            return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, joined_, NumberText(value).text());
         }
         if (value != 0) hashed_.feature(seed, kept_path(path), worker_.arena.copy(key), static_cast<float>(value));
     }

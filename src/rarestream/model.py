@@ -380,19 +380,47 @@ class Model:
         _check("Model.explain", block)
         with self._reading("explain"):
             scores = self.score(block)
-            features, places = np.unique(block.indices, return_inverse=True)
-            weights = self._engine.weights_at(features, self._n_features)
-            largest = self._engine.largest
-            maxima = None
-            if largest is not None:
-                maxima = np.zeros(len(features))
-                known = features < len(largest)
-                maxima[known] = largest[features[known]]
-                maxima = maxima[places]
+            weights = self._weights_of_rows(block)
+        features, places = np.unique(block.indices, return_inverse=True)
         space = block.space  # its names are closest to the rows: two may share a slot
         names = (self.features or COLUMNS).shown(features) if space is None else space.shown(features, self._space)
-        entry_weights = row_weights(block, self.scale, weights[places], maxima)
-        return explanations(block, [names[place] for place in places.tolist()], entry_weights, scores)
+        return explanations(block, [names[place] for place in places.tolist()], weights, scores)
+
+    def contributions(self, block: Block) -> NDArray[np.float64]:
+        """Return what each entry of some rows adds to the score of its row. The model does not change.
+
+        Parameters
+        ----------
+        block : Block
+            Rows; labels are ignored.
+
+        Returns
+        -------
+        array of shape (block.nonzeros,)
+            In the order of `block.values`. Those of a row sum to its score, up to rounding.
+
+        Raises
+        ------
+        RowError, DataError, ModelBusyError
+            As for `score`.
+        """
+        _check("Model.contributions", block)
+        with self._reading("contributions"):
+            self.score(block[:0])  # refuses rows of another feature space
+            return block.values * self._weights_of_rows(block)
+
+    def _weights_of_rows(self, block: Block) -> NDArray[np.float64]:
+        """Return the weights of all entries of a block, for values as given."""
+        features, places = np.unique(block.indices, return_inverse=True)
+        weights = self._engine.weights_at(features, self._n_features)
+        largest = self._engine.largest
+        maxima = None
+        if largest is not None:
+            maxima = np.zeros(len(features))
+            known = features < len(largest)
+            maxima[known] = largest[features[known]]
+            maxima = maxima[places]
+        return row_weights(block, self.scale, weights[places], maxima)
 
     @overload
     def explain_one(self, indices: ArrayLike, values: ArrayLike) -> Explanation: ...

@@ -23,7 +23,10 @@ def test_commands():
     assert (
         offered("")
         == offered()
-        == [*["train", "race", "compare", "predict", "evaluate", "prune", "inspect", "datasets", "demo", "reproduce"]]
+        == [
+            *["doctor", "train", "race", "compare", "predict", "evaluate", "explain", "inspect", "prune", "datasets"],
+            *["demo", "reproduce"],
+        ]
     )
     assert offered("pr") == ["predict", "prune"]
     assert offered("reproduce", "table") == ["table1", "table2", "table3"]
@@ -34,7 +37,8 @@ def test_commands():
 def test_options_and_their_values():
     assert offered("--") == ["--version", "--debug", "--show-completion", "--help"]
     assert offered("--show-completion", "") == ["bash", "zsh", "fish"]
-    assert offered("train", "--s") == ["--set", "--scale", "--scoring-only", "--settle", "--save-every", "--shuffle"]
+    own = ["--set", "--scale", "--scoring-only", "--settle", "--save-every", "--show-config"]
+    assert offered("train", "--s") == [*own, "--shuffle"]
     assert offered("train", "data.svm", "--one") == ["--one-based"]
     assert offered("train", "--scale", "") == ["none", "unit", "max"]
     assert offered("train", "--scale=u") == ["--scale=unit"]

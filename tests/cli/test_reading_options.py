@@ -191,7 +191,7 @@ def test_the_command_line_wins_over_the_config_file(clicks, tmp_path):
         ("format = 'tabs'", "got 'tabs'. Did you mean tab?"),
         ("target = 'kind'\n[read]\ntarget = 'kind'", "clicks.toml: [read] target: is given twice in this file."),
         ("base = 'x'", "clicks.toml: base: must be between 0 and 9, got 'x'."),
-        ("format = 'tabs'", "svmlight, tab, got 'tabs'. Did you mean tab?"),
+        ("format = 'tabs'", "got 'tabs'. Did you mean tab?"),
         ("target = ", "clicks.toml: is not valid TOML:"),
         ("zero-based = true", "'{}: zero_based': tab has no such option; svmlight has it."),
     ],

@@ -141,7 +141,7 @@ def test_a_name_without_file_is_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"format": "arff"}, "format must be one of svmlight, got 'arff'"),
+        ({"format": "arff"}, "got 'arff'"),
         ({"rows": 0}, "rows must be >= 1, got 0"),
         ({"max_bad_rows": -1}, "max_bad_rows must be >= 0, got -1"),
         ({"labels": "maybe"}, "labels must be 'required' or 'optional', got 'maybe'"),

@@ -128,7 +128,7 @@ def test_any_text_is_read_as_python_reads_it_or_refused(
             rows_of(small_chunks(path, chunk, labels="optional", **names))
         return
     if any(len(row) != 2 for row in expected):
-        with pytest.raises(DataError, match="cells, but there are 2 columns"):
+        with pytest.raises(DataError, match="cells?, but there are 2 columns"):
             rows_of(small_chunks(path, chunk, labels="optional", **names))
         return
     block = rows_of(small_chunks(path, chunk, labels="optional", **names))
@@ -190,6 +190,12 @@ def test_a_file_without_heading_needs_names(tmp_path: Path) -> None:
     named = rows_of(read(path, columns=["y", "a", "b"], label="y"))
     headed = rows_of(read(written(tmp_path, "y,a,b\n1,x,2\n0,y,3\n", "h.csv"), label="y"))
     same(named, headed)
+
+
+def test_the_delimiter_is_found_in_a_small_file_without_heading(tmp_path: Path) -> None:
+    stream = read(written(tmp_path, "1\tx\n0\ty\n", "h.tsv"), columns=["y", "a"], label="y", quoting=False)
+    assert len(rows_of(stream)) == 2
+    assert stream.facts == {"delimiter": "\t"}
 
 
 def test_a_byte_order_mark_crlf_and_blank_lines_are_nothing(tmp_path: Path) -> None:
@@ -378,3 +384,15 @@ def test_many_columns_are_read(tmp_path: Path) -> None:
 def test_a_heading_alone_has_no_rows(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no rows"):
         rows_of(read(written(tmp_path, "y,a\n"), label="y"))
+
+
+def test_a_decompression_bomb_ends_at_the_longest_row(tmp_path: Path) -> None:
+    """A small file that expands to 200 MB without a line end is refused after 64 MB of it."""
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", compresslevel=9) as out:
+        out.write(b"y,a\n1,x\n0,")
+        for _ in range(20):
+            out.write(b"z" * 10_000_000)
+    assert path.stat().st_size < 400_000
+    with pytest.raises(DataError, match=r"bomb\.csv\.gz:3: line longer than 64 MB"):
+        rows_of(read(path, label="y"))

@@ -12,7 +12,20 @@ from rarestream.errors import worded_for_command_line
 
 ABOUT = "Learns to rank rare events on sparse streams, one row at a time."
 EPILOG = "Exit codes: 0 success, 1 failure, 2 usage error, 3 bad data, 130 interrupted."
-COMMANDS = ("train", "race", "compare", "predict", "evaluate", "prune", "inspect", "datasets", "demo", "reproduce")
+COMMANDS = (
+    "doctor",
+    "train",
+    "race",
+    "compare",
+    "predict",
+    "evaluate",
+    "explain",
+    "inspect",
+    "prune",
+    "datasets",
+    "demo",
+    "reproduce",
+)
 OPTIONS = {
     "--version": "Print the version.",
     "--debug": "Show the traceback of an error.",

@@ -50,6 +50,7 @@ def evaluate(
         stream = reading.open(data, reading.settings_for(loaded, data))
         learned = options.warn_if_learned(loaded, data)
         result = held_out(loaded, stream)
+        options.print_notes(stream)
         options.warn_of_refused(stream.refused, stream.refusals)
     if json:
         look.print_json({**result.record(), "learned": learned})

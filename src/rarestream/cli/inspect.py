@@ -2,45 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rarestream.cli import look, options
-from rarestream.cli.parser import Option
+from rarestream.cli.parser import Option, UsageError
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
+    from rarestream.blocks import Block
+    from rarestream.evaluate import Weight
     from rarestream.model import Model
 
+MOST_NAMESPACES = 30
+WIDEST_NAMESPACE = 30  # characters
+
 Top = Annotated[int, Option("--top", "-n", metavar="N", help="Number of weights to show, the largest.", min=0)]
+Namespace = Annotated[
+    str | None,
+    Option("--namespace", metavar="NAME", help="Show only the weights of this namespace, such as a column of a table."),
+]
+On = Annotated[
+    list[str] | None,
+    Option("--on", metavar="DATA", help="Measure the share of each namespace on these rows; may be repeated."),
+]
 Other = Annotated[
     Path | None, Option("--diff", metavar="OTHER", help="Show the weights that differ most from those of this model.")
 ]
 
 
-def inspect(model: options.ModelPath, top: Top = 10, diff: Other = None, json: options.Json = False) -> None:
-    """Show the learner, settings, counts and largest weights of a model file."""
+def inspect(
+    model: options.ModelPath,
+    top: Top = 10,
+    namespace: Namespace = None,
+    on: On = None,
+    diff: Other = None,
+    json: options.Json = False,
+    *,
+    reading: options.Reading,
+) -> None:
+    """Show the learner, settings, counts and largest weights of a model file.
+
+    For a model of named features, also how much each namespace, such as a column, counts: by its squared weights or,
+    with --on DATA, by the variance of what it adds to the scores of these rows.
+    """
     from rarestream import modelfile
+    from rarestream.evaluate import changed_weights, largest_weights, namespace_shares
+    from rarestream.features import Hashed
     from rarestream.model import Model
 
     header, _ = modelfile.read(model)
     loaded = Model.load(model)
     other = None if diff is None else Model.load(diff)
+    if on and not isinstance(loaded.features, Hashed):
+        raise UsageError("the features of this model are column numbers, which have no namespaces.", "--on")
     facts = _facts(model, header, loaded)
-    base = 0 if facts["zero_based"] else 1
-    facts["top"] = _top(loaded, top, base) if other is None else _changed(loaded, other, top, base)
+    if other is None:
+        weights = largest_weights(loaded, top, namespace)
+    else:
+        weights = changed_weights(loaded, other, top, namespace)
+    facts["top"] = _records(loaded, other, weights)
+    if isinstance(loaded.features, Hashed):
+        shares = namespace_shares(loaded, None if not on else _stream(loaded, on, reading))
+        facts["namespaces"] = [share._asdict() for share in shares]
+        facts["shares_of"] = "variance" if on else "squared weights"
     if json:
         look.print_json(facts)
         return
     _show_facts(model, facts)
     if top and facts["top"]:
         _show_weights(facts, diff)
+    elif diff is not None and top:
+        look.stdout().line(f"\nThe weights are those of {plain(diff)}.")
+    if namespace is None and diff is None and facts.get("namespaces"):
+        _show_namespaces(facts, on)
+
+
+def _stream(model: Model, data: list[str], reading: options.Reading) -> Iterator[Block]:
+    """The rows of --on, whatever their labels; then what there is to say of them."""
+    options.check_paths(data)
+    stream = reading.open(data, {**reading.settings_for(model, data), "labels": "optional"})
+    yield from stream
+    options.print_notes(stream)
+    options.warn_of_refused(stream.refused, stream.refusals)
 
 
 def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
-    from rarestream.evaluate import remembered
+    from rarestream.evaluate import column_base
 
-    kept = remembered(model.source)
     return {
         "model": str(path),
         "bytes": path.stat().st_size,
@@ -64,35 +114,52 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "looks_sorted": model.order.suspicious,
         "source": model.source,
         # Without a file, columns are those of the arrays that a program passed in: from 0.
-        "zero_based": kept is None or bool(kept[1].settings.get("zero_based")),
+        "zero_based": column_base(model.source) == 0,
+        "features": _features(model),
     }
 
 
-def _top(model: Model, top: int, base: int) -> list[dict[str, Any]]:
+def _features(model: Model) -> dict[str, Any] | None:
+    """The facts of a hashed feature space."""
+    from rarestream.features import Hashed, name_problem
+
+    space = model.features
+    if not isinstance(space, Hashed):
+        return None
+    table = space.names
+    return {
+        "bits": space.bits,
+        "names": None if table is None else len(table),
+        "collisions": None if table is None else table.collisions,
+        "names_full": table is not None and table.full,
+        "advice": " ".join(name_problem(space) or ()) or None,
+        "plan": None if space.plan is None else space.plan.settings(),
+    }
+
+
+def _records(model: Model, other: Model | None, weights: Sequence[Weight]) -> list[dict[str, Any]]:
+    """The weights for JSON, with the names of their features."""
     import numpy as np
 
-    weights = model.coef
-    living = np.flatnonzero(weights)
-    order = living[np.argsort(-np.abs(weights[living]), kind="stable")][:top]
-    return [{"column": int(j) + base, "weight": float(weights[j])} for j in order]
+    from rarestream.evaluate import column_base
+    from rarestream.features import Hashed
 
-
-def _changed(model: Model, other: Model, top: int, base: int) -> list[dict[str, Any]]:
-    import numpy as np
-
-    mine, theirs = np.zeros((2, max(model.n_features, other.n_features)))
-    mine[: model.n_features] = model.coef
-    theirs[: other.n_features] = other.coef
-    moved = np.flatnonzero(mine != theirs)
-    order = moved[np.argsort(-np.abs(mine[moved] - theirs[moved]), kind="stable")][:top]
+    features = np.array([weight.feature for weight in weights], np.int32)
+    named: list[dict[str, Any]]
+    if isinstance(model.features, Hashed):
+        theirs = None if other is None else other.features
+        names = model.features.shown(features, theirs if isinstance(theirs, Hashed) else None)
+        named = [{"name": name, "slot": weight.feature} for name, weight in zip(names, weights, strict=True)]
+    else:
+        base = column_base(model.source)
+        named = [{"column": weight.feature + base} for weight in weights]
     return [
         {
-            "column": int(j) + base,
-            "weight": float(mine[j]),
-            "other": float(theirs[j]),
-            "change": float(mine[j] - theirs[j]),
+            **name,
+            "weight": weight.weight,
+            **({} if weight.other is None else {"other": weight.other, "change": weight.change}),
         }
-        for j in order
+        for name, weight in zip(named, weights, strict=True)
     ]
 
 
@@ -101,7 +168,6 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
     ink.line(f"{ink(plain(path), 'bold')}  {look.size(facts['bytes'])}, {facts['kind']}, format {facts['format']}")
     learner, leader, metrics, chosen = facts["learner"], facts["leader"], facts["metrics"], facts["chosen_by"]
     resumable = facts["kind"] == "resumable"
-    pruned = "" if facts["pruned_from"] is None else f"; pruned from {look.count(facts['pruned_from'])}"
     lines = [
         *([("", f"for scoring only {look.size(facts['scoring_bytes'])}: rarestream prune")] if resumable else []),
         ("learner", f"{learner['name']}  {ink(look.assignments(learner['settings'], '  '), 'dim')}"),
@@ -117,11 +183,7 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
             f"{look.counted(facts['rows'], 'row')}, {look.count(facts['positives'])} positive "
             f"({look.share(facts['positives'], facts['rows'])})",
         ),
-        (
-            "weights",
-            f"{look.count(facts['nonzeros'])} non-zero, of {look.counted(facts['n_features'], 'column')}"
-            f" ({look.share(facts['nonzeros'], facts['n_features'])}){pruned}",
-        ),
+        *_weight_lines(facts),
     ]
     if "progressive_auc" in metrics:
         auc = ink(f"{metrics['progressive_auc']:.4f}", "bold", "cyan")
@@ -151,32 +213,70 @@ def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:
     return [("data", f"{names}{shuffled}"), ("", f"pass {place.number} of {place.passes}, {where}")]
 
 
+def _weight_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    pruned = "" if facts["pruned_from"] is None else f"; pruned from {look.count(facts['pruned_from'])}"
+    nonzeros, features = look.count(facts["nonzeros"]), facts["features"]
+    if features is None:
+        share = look.share(facts["nonzeros"], facts["n_features"])
+        columns = look.counted(facts["n_features"], "column")
+        return [("weights", f"{nonzeros} non-zero, of {columns} ({share}){pruned}")]
+    space = f"hashed to {look.count(facts['n_features'])} slots ({features['bits']} bits)"
+    if features["names"] is None:
+        names = "names not kept"
+    else:
+        names = f"{look.counted(features['names'], 'name')} known, {look.count(features['collisions'])} in shared slots"
+    lines = [("weights", f"{nonzeros} non-zero{pruned}"), ("features", f"{space}; {names}")]
+    return lines + ([("", features["advice"])] if features["advice"] else [])
+
+
 def _show_weights(facts: dict[str, Any], other: Path | None) -> None:
     ink = look.stdout()
     rows = facts["top"]
     value = "weight" if other is None else "change"
     largest = max(abs(row[value]) for row in rows)
-    start = "0" if facts["zero_based"] else "1"
+    named = facts["features"] is not None
     what = "largest weight" if other is None else "largest difference"
     of = "" if other is None else f" from {plain(other)}"
+    count = ""
+    if not named:
+        count = f"; columns count from {'0' if facts['zero_based'] else '1'}"
+        count += ", as in the data" if facts["source"] else ""
     ink.line()
-    ink.line(
-        f"{look.counted(len(rows), what)}{of}; columns count from {start}"
-        + (", as in the data" if facts["source"] else "")
-    )
-    cells = [
-        [str(row["column"]), *(f"{row[word]:+.4g}" for word in ("weight", "other", "change") if word in row)]
-        for row in rows
-    ]
-    heading = ["column", "weight"] if other is None else ["column", "weight", "other", "change"]
-    lines = look.table(cells, heading)
+    ink.line(f"{look.counted(len(rows), what)}{of}{count}")
+    words = ["weight"] if other is None else ["weight", "other", "change"]
+    first = "feature" if named else "column"
+    numbers = look.table([[f"{row[word]:+.4g}" for word in words] for row in rows], words)
+    names = [str(row["name"] if named else row["column"]) for row in rows]
+    room = look.width() - max(map(len, numbers)) - 8
+    wide = min(max(map(len, [first, *names])), room - 16)
+    cells = [[look.cut(name, wide), line] for name, line in zip(names, numbers[1:], strict=True)]
+    lines = look.table(cells, [first, numbers[0]], left=(0,) if named else ())
     ink.line("  " + ink(lines[0], "bold"))
     wide = max(map(len, lines))
     half = max(8, min(30, (look.width() - wide - 6) // 2))
     for line, row in zip(lines[1:], rows, strict=True):
-        drawn = look.bar(row[value], largest, half)
-        if row[value] < 0:
-            shape = ink(look.bar_left(row[value], largest, half), "red") + "│"
-        else:
-            shape = " " * half + "│" + ink(drawn, "green")
-        ink.line(f"  {line:<{wide}}  {shape}")
+        ink.line(f"  {line:<{wide}}  {look.signed_bar(ink, row[value], largest, half)}")
+
+
+def _show_namespaces(facts: dict[str, Any], on: list[str] | None) -> None:
+    ink = look.stdout()
+    rows = facts["namespaces"]
+    measured = "of the variance of the scores, measured on these rows" if on else "of the squared weights"
+    ink.line()
+    ink.line(f"share of each namespace {measured}" + ("" if on else "; to measure it on rows: --on DATA"))
+    shown = rows[:MOST_NAMESPACES]
+    cells = [[_namespace(row["namespace"]), look.count(row["weights"]), look.share(row["share"], 1)] for row in shown]
+    lines = look.table(cells, ["namespace", "weights", "share"], left=(0,))
+    ink.line("  " + ink(lines[0], "bold"))
+    wide = max(map(len, lines))
+    cells_of_bar = max(8, min(40, look.width() - wide - 4))
+    for line, row in zip(lines[1:], shown, strict=True):
+        ink.line(f"  {line:<{wide}}  {ink(look.bar(row['share'], rows[0]['share'], cells_of_bar), 'cyan')}".rstrip())
+    if len(rows) > len(shown):
+        ink.line(f"  and {look.count(len(rows) - len(shown))} more; --json has all of them")
+
+
+def _namespace(name: str | None) -> str:
+    if name is None:
+        return "(names not known)"
+    return plain(look.cut(name, WIDEST_NAMESPACE)) or "(none)"

@@ -129,7 +129,15 @@ def scoring_size(model: Model, nonzeros: int, way: str = "rarestream prune") -> 
     The size is estimated, as measuring it takes as long as saving: an index and a number per weight, and a header.
     """
     number = 8 if model.dtype == "float64" else 4
-    return f"  for scoring only about {size(1200 + nonzeros * (4 + number))}: {way}"
+    table = getattr(model.features, "names", None)
+    name = table.bytes / len(table) if table else 0  # of a feature: as in memory
+    return f"  for scoring only about {size(1200 + round(nonzeros * (4 + number + name)))}: {way}"
+
+
+def all_features(model: Model) -> str:
+    """What the weights of a model are of: 300 columns, hashed features (22 bits)."""
+    bits = getattr(model.features, "bits", None)
+    return counted(model.n_features, "column") if bits is None else f"hashed features ({bits} bits)"
 
 
 def duration(seconds: float) -> str:
@@ -202,6 +210,18 @@ def bar_left(value: float, largest: float, cells: int) -> str:
     halves = round(2 * cells * min(1.0, abs(value) / largest)) if largest > 0 else 0
     full, rest = divmod(max(halves, 1 if value else 0), 2)
     return ("▐" * rest + "█" * full).rjust(cells)
+
+
+def signed_bar(ink: Ink, value: float, largest: float, half: int) -> str:
+    """A bar to the left or to the right of a line, with so many cells on each side."""
+    if value < 0:
+        return ink(bar_left(value, largest, half), "red") + "│"
+    return " " * half + "│" + (ink(bar(value, largest, half), "green") if value else "")
+
+
+def cut(text: str, columns: int) -> str:
+    """The text, its end left out if it is longer than so many characters."""
+    return text if len(text) <= columns else f"{text[: columns - 1]}…"
 
 
 def table(

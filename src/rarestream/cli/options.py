@@ -118,7 +118,8 @@ class Reading(Options):
         from rarestream.readers.sources import expand
 
         given = self.settings()
-        return {**reading_settings(model.source, expand(list(data)), given.get("format")), **given}
+        remembered = reading_settings(model.source, expand(list(data)), given.get("format"))
+        return {**remembered, **given, "features": model.features}
 
     def open(self, data: Sequence[str], settings: Mapping[str, Any]) -> Stream:
         """Open the data; UsageError if an option is not one of their format."""
@@ -237,6 +238,17 @@ def warn_of_refused(refused: int, first: Sequence[str]) -> None:
 
     if refused:
         look.warn(look.refused(refused, first))
+
+
+def print_notes(stream: Stream) -> None:
+    """Print what the data showed and a user should know, such as columns that the model does not have."""
+    from rarestream.cli import look
+
+    for note in stream.notes:
+        look.stderr().message(note)
+    if stream.unlabelled:
+        rows = look.counted(stream.unlabelled, "row")
+        look.stderr().message(f"{rows} without a label {'was' if stream.unlabelled == 1 else 'were'} left out.")
 
 
 def unlabelled(rows: int) -> str:

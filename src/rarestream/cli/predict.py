@@ -62,6 +62,7 @@ def predict(
             f"some rows have columns beyond the {look.count(loaded.n_features)} that the model knows; they are "
             "ignored. Check that data and model number columns alike."
         )
+    options.print_notes(stream)
     options.warn_of_refused(stream.refused, stream.refusals)
 
 

@@ -153,6 +153,20 @@ def counts(run: TrainingRun) -> dict[str, Any]:
     }
 
 
+def names(run: TrainingRun) -> dict[str, Any]:
+    """The key for hashed features of the last JSON line: how many were seen, and how many share a slot."""
+    from rarestream.features import Hashed
+
+    space = run.stream.features
+    if not isinstance(space, Hashed):
+        return {}
+    table = space.names
+    found = {"bits": space.bits}
+    if table is not None:
+        found |= {"names": len(table), "collisions": table.collisions, "names_lost": table.lost}
+    return {"features": found}
+
+
 def emit(record: dict[str, Any]) -> None:
     """Print a JSON line. If its reader has gone, training continues: the model is still wanted."""
     import json

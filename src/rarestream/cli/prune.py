@@ -80,6 +80,7 @@ def prune(
         stream = reading.open(on, reading.settings_for(loaded, on))
         options.warn_if_learned(loaded, on, "and the loss is not that on new rows")
         pruned, curve = _measured(loaded, asked, stream, many)
+        options.print_notes(stream)
         options.warn_of_refused(stream.refused, stream.refusals)
     else:
         pruned = _pruned(loaded, asked)

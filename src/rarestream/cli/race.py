@@ -90,6 +90,7 @@ def race(
     target, replaced = running.target(output, None, data, overwrite)
     marks = running.marks(progress)
 
+    from rarestream.cli.columns import ColumnsShown
     from rarestream.errors import DataError
     from rarestream.evaluate import TrainingRun
     from rarestream.race import Racing
@@ -100,11 +101,12 @@ def race(
     options.check_passes(passes, stream.size)
     run = TrainingRun(racing, stream, passes=passes, max_rows=max_rows, marks=marks)
     show = running.progress_bar(run, progress, json, quiet)
+    columns = ColumnsShown(stream, json=json, quiet=quiet)
     if not quiet:
         for line in _plan(racing):
             show.note(line)
     with running.stopped_by_signals(run):
-        running.learn(run, show, lambda: None, None, quiet)
+        running.learn(run, show, columns, lambda: None, None, quiet)
         if run.interrupted and not run.rows:
             failures.exit_with("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         try:
@@ -214,13 +216,13 @@ def _print_summary(result: RaceResult, racing: Racing, note: Any, target: Path) 
     nonzeros = model.nonzeros
     note(
         f"{ink(plain(target), 'bold')}: {look.counted(nonzeros, 'weight')} of "
-        f"{look.counted(model.n_features, 'column')}, {look.size(target.stat().st_size)}, resumable"
+        f"{look.all_features(model)}, {look.size(target.stat().st_size)}, resumable"
     )
     note(look.scoring_size(model, nonzeros))
 
 
 def _emit(result: RaceResult, run: TrainingRun, seconds: float, target: Path) -> None:
-    from rarestream.cli.progress import emit, number
+    from rarestream.cli.progress import emit, names, number
 
     def record(entrant: Entrant) -> dict[str, Any]:
         return {
@@ -255,6 +257,7 @@ def _emit(result: RaceResult, run: TrainingRun, seconds: float, target: Path) ->
             "refused": run.refused,
             "unlabelled": run.unlabelled,
             "interrupted": run.interrupted,
+            **names(run),
             "seconds": round(seconds, 3),
             "model": str(target),
         }

@@ -15,6 +15,7 @@ from rarestream.cli import look, options, outputs
 from rarestream.cli.parser import Option, UsageError
 
 if TYPE_CHECKING:
+    from rarestream.cli.columns import ColumnsShown
     from rarestream.cli.progress import ProgressBar
     from rarestream.evaluate import TrainingRun
 
@@ -66,7 +67,14 @@ def progress_bar(run: TrainingRun, pace: str | None, json: bool, quiet: bool) ->
     return ProgressBar(run, table=table, live=not quiet and terminal, lines=json)
 
 
-def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_every: int | None, quiet: bool) -> None:
+def learn(
+    run: TrainingRun,
+    show: ProgressBar,
+    columns: ColumnsShown,
+    save: Callable[[], None],
+    save_every: int | None,
+    quiet: bool,
+) -> None:
     """Learn all rows of the run, and save every `save_every` of them; say what the first rows decided, unless quiet."""
     from rarestream.errors import DataError, SortedRowsWarning
 
@@ -76,6 +84,7 @@ def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_ev
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SortedRowsWarning)  # `show` prints it
             for step in run:
+                columns.show(show)
                 notes = run.stream.notes[noted:] if run.place.number == 1 and not quiet else []
                 noted += len(notes)
                 for note in notes:
@@ -96,7 +105,7 @@ def learn(run: TrainingRun, show: ProgressBar, save: Callable[[], None], save_ev
 
 
 def warn(run: TrainingRun, show: ProgressBar) -> None:
-    """Warn of rows that were skipped, of a last line that was left out, and of a single class."""
+    """Warn of rows that were skipped, of a last line that was left out, of a single class, and of shared slots."""
     if run.refused:
         show.warn(look.refused(run.refused, run.refusals))
     if run.stream.unfinished is not None:
@@ -111,6 +120,11 @@ def warn(run: TrainingRun, show: ProgressBar) -> None:
         show.warn(
             f"{rows} {sign}, so there is nothing to rank yet. Check which label counts as positive (--positive VALUE)."
         )
+    from rarestream.features import Hashed, name_problem
+
+    space = run.stream.features
+    if run.rows and isinstance(space, Hashed) and (problem := name_problem(space)) is not None:
+        show.warn(" ".join(problem))
 
 
 @contextmanager

@@ -74,6 +74,10 @@ Settle = Annotated[
 SaveEvery = Annotated[
     int | None, Option("--save-every", metavar="ROWS", help="Also save the model every ROWS rows.", min=1)
 ]
+ShowConfig = Annotated[
+    bool,
+    Option("--show-config", help="Print how the columns of a table are read, as TOML for --config."),
+]
 
 
 def train(
@@ -91,6 +95,7 @@ def train(
     scoring_only: ScoringOnly = False,
     settle: Settle = False,
     save_every: SaveEvery = None,
+    show_config: ShowConfig = False,
     progress: running.Pace = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -107,6 +112,7 @@ def train(
     model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
     target, replaced = running.target(output, resume, data, overwrite)
 
+    from rarestream.cli.columns import ColumnsShown
     from rarestream.evaluate import Place, TrainingRun, place_in
     from rarestream.readers.sources import expand
 
@@ -116,6 +122,7 @@ def train(
     before = model.source
     run = TrainingRun(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
     show = running.progress_bar(run, progress, json, quiet)
+    columns = ColumnsShown(stream, json=json, quiet=quiet, config=show_config)
     if place.known and not quiet:
         show.note(_where(place))
     kind, saved = "scoring" if scoring_only else "resumable", False
@@ -128,7 +135,7 @@ def train(
         saved = True
 
     with running.stopped_by_signals(run):
-        running.learn(run, show, save, save_every, quiet)
+        running.learn(run, show, columns, save, save_every, quiet)
         if settle:
             model.finish_race()
         news = settle or target != resume or model.source != before
@@ -136,7 +143,7 @@ def train(
             save()
     running.warn(run, show)
     if json:
-        from rarestream.cli.progress import counts, emit
+        from rarestream.cli.progress import counts, emit, names
 
         emit(
             {
@@ -146,6 +153,7 @@ def train(
                 "refused": run.refused,
                 "unlabelled": run.unlabelled,
                 "interrupted": run.interrupted,
+                **names(run),
                 "seconds": round(show.seconds, 3),
                 "model": str(target),
             }
@@ -233,7 +241,7 @@ def _read_settings(place: Place, model: Model, data: list[str], reading: Reading
                     f"the model learned these data {before} and must continue so, got {value}. Drop {option}.",
                     option,
                 )
-    return found | aside | {"finished": finished}
+    return found | aside | {"finished": finished, "features": model.features}
 
 
 def _unknown_data(model: Model, data: list[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -311,7 +319,7 @@ def _summary(run: TrainingRun, model: Model, show: ProgressBar, target: Path, sc
     nonzeros = model.nonzeros
     show.note(
         f"{ink(plain(target), 'bold')}: {model.leader.name}, {look.counted(nonzeros, 'weight')} of "
-        f"{look.counted(model.n_features, 'column')}, {look.size(target.stat().st_size)}"
+        f"{look.all_features(model)}, {look.size(target.stat().st_size)}"
         f"{'' if scoring_only else ', resumable'}"
     )
     if not scoring_only:

@@ -36,8 +36,27 @@ def load_rows(data: list[str], max_rows: int | None = None, **how: Any) -> Loade
         rows += len(block)
         if max_rows is not None and rows >= max_rows:
             break
-    block = concatenate(blocks)[:max_rows]
+    block = compact(concatenate(blocks)[:max_rows])
     return LoadedRows(block, stream.refused, stream.refusals, stream.unlabelled, stream.notes)
+
+
+def compact(block: Block) -> Block:
+    """Return rows of hashed features as columns numbered without gaps, in the order of their slots.
+
+    Methods learn the same from them, in the memory of the features that occur, not of all slots.
+    """
+    if block.space is None:
+        return block
+    slots, columns = np.unique(block.indices, return_inverse=True)
+    return Block(
+        block.indptr,
+        columns.astype(np.int32),
+        block.values,
+        len(slots),
+        block.labels,
+        block.importances,
+        block.tags,
+    )
 
 
 def data_name(data: Sequence[str]) -> str:

@@ -144,6 +144,12 @@ def reading_settings(
     return found
 
 
+def column_base(source: Mapping[str, Any]) -> int:
+    """Return the number of the first column in the files of a model's `source`: 0 or 1; 0 without files."""
+    kept = remembered(source)
+    return 0 if kept is None or kept[1].settings.get("zero_based") else 1
+
+
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     """Return where a model stopped in the data; the start if it has not seen them.
 

@@ -1,6 +1,7 @@
 """What a feature is: a column number, or a name that is hashed to a slot."""
 
-from rarestream.features.display import display
+from rarestream.features.display import column_kinds, display, kind_name, namespace_of
+from rarestream.features.names import name_problem
 from rarestream.features.plan import ColumnPlan, Kind, TablePlan, plan_from_settings
 from rarestream.features.rows import EncodedRows, encode_rows
 from rarestream.features.space import COLUMNS, Columns, Hashed, Space, described, of_block
@@ -14,9 +15,13 @@ __all__ = [
     "Kind",
     "Space",
     "TablePlan",
+    "column_kinds",
     "described",
     "display",
     "encode_rows",
+    "kind_name",
+    "name_problem",
+    "namespace_of",
     "of_block",
     "plan_from_settings",
 ]

@@ -114,6 +114,8 @@ class _BatchReader:
                     yield block
                 if error is not None:
                     raise error
+            if not self.reading.stopped:
+                self.reading.position = sum(source.size or 0 for source in self.reading.sources)
 
     def _stop(self) -> None:
         self.stopped = True

@@ -30,7 +30,7 @@ def fingerprint(source: Source) -> Fingerprint:
     """Return what to keep about a source. A file that cannot be read is no error here, only when it is read."""
     if source.size is None or source.data is not None:
         return Fingerprint(name=source.base, size=None, crc32=None)
-    head = _text(source, HEAD)
+    head = first_text(source, HEAD)
     if head or source.size == 0:
         return Fingerprint(name=source.base, size=source.size, crc32=zlib.crc32(head), text=len(head))
     return Fingerprint(name=source.base, size=source.size, crc32=zlib.crc32(_stored(source, HEAD)))
@@ -50,12 +50,12 @@ def starts_alike(entry: Fingerprint, source: Source) -> bool:
         covered = min(entry["size"], HEAD)
         head = _stored(source, covered)
     else:
-        head = _text(source, covered)
+        head = first_text(source, covered)
     return len(head) == covered and zlib.crc32(head) == entry["crc32"]
 
 
-def _text(source: Source, size: int) -> bytes:
-    """The first bytes of text; fewer where the data end, or are damaged."""
+def first_text(source: Source, size: int) -> bytes:
+    """Return the first bytes of text; fewer where the data end, or are damaged."""
     view = memoryview(bytearray(size))
     filled = 0
     try:

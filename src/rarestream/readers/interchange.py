@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,30 +32,24 @@ class Interchange:
             warnings.simplefilter("ignore")
             self._frame = frame.__dataframe__()
         self.names = [str(name) for name in self._frame.column_names()]
-        self._chunks: Iterator[Any] = iter(self._frame.get_chunks())
 
-    def next(self) -> _native.ArrowBatch | None:
-        """Return the next batch; None after the last."""
-        chunk = next(self._chunks, None)
-        if chunk is None:
-            return None
-        columns = [
-            _column(name, chunk.get_column(i)) for i, name in enumerate(self.names)
-        ]
-        return _native.ArrowBatch.of_buffers(columns, chunk.num_rows())
+    def batches(self, wanted: Sequence[str]) -> Iterator[_native.ArrowBatch]:
+        """Yield batches of the wanted columns."""
+        for chunk in self._frame.get_chunks():
+            columns = [_column(name, chunk.get_column(i)) for i, name in enumerate(self.names) if name in wanted]
+            yield _native.ArrowBatch.of_buffers(columns, chunk.num_rows())
 
 
 def _column(name: str, column: Any) -> tuple[Any, ...]:
     """Return name, Arrow format, buffers and dictionary of a column."""
     try:
-        kind, _, format, _ = column.dtype
-        if kind == CATEGORICAL:
-            return _categories(name, column, format)
+        if column.dtype[0] == CATEGORICAL:
+            return _categories(name, column)
         format, buffers = _values(column)
     except (NotImplementedError, TypeError, ValueError) as error:
-        reason = plain(str(error).split("\n")[0])
+        reason = plain(str(error).split("\n")[0].rstrip("."))
         raise DataError(
-            f"<frame>: column {plain(name)!r} cannot be read: {reason} Convert it, for example with astype(str), or "
+            f"<frame>: column {plain(name)!r} cannot be read: {reason}. Convert it, for example with astype(str), or "
             "install pyarrow."
         ) from None
     return name, format, buffers, None
@@ -79,10 +73,10 @@ def _values(column: Any) -> tuple[str, list[Bytes | None]]:
     return format, [validity, _memory(data)[column.offset * width : (column.offset + size) * width]]
 
 
-def _categories(name: str, column: Any, format: str) -> tuple[Any, ...]:
+def _categories(name: str, column: Any) -> tuple[Any, ...]:
     categories = column.describe_categorical["categories"]
     if categories is None:
-        raise ValueError("its categories are not a column.")
+        raise ValueError("its categories are not a column")
     its_format, buffers = _values(column)
     entry_format, entries = _values(categories)
     return name, its_format, buffers, (entry_format, categories.size(), entries)

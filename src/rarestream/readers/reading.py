@@ -28,6 +28,7 @@ class Reading:
     position: int = 0  # stored bytes of the pieces yielded so far
     found: dict[str, Any] = field(default_factory=dict)  # options that the data decided, such as zero_based
     classes: Classes | None = None  # likewise
+    facts: dict[str, str] = field(default_factory=dict)  # what else the data are, such as the delimiter, for reports
     notes: list[str] = field(default_factory=list)  # what a user should know of these decisions, a sentence each
     unlabelled: int = 0  # rows that were left out because they have no label
     unfinished: str | None = None  # file and line of a last line that was left out, having no line end

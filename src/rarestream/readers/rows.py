@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError
+from rarestream.features import Hashed
 from rarestream.readers.labels import LabelRule, OneLabelError
 from rarestream.readers.locations import PieceLines
 from rarestream.readers.parser import ParsedRows, RowRules
@@ -44,7 +45,7 @@ class RowsToBlocks:
 
     def add_names(self, rows: ParsedRows) -> None:
         """Add the names that came with these rows to their space. A name comes once, whatever becomes of the row."""
-        if self.rules.space is not None and rows.names is not None:
+        if isinstance(self.rules.space, Hashed) and self.rules.space.names is not None and rows.names is not None:
             self.rules.space.names.add(rows.names)
 
     def undecided(self, rows: ParsedRows) -> bool:
@@ -79,7 +80,7 @@ class RowsToBlocks:
         except OneLabelError as error:
             return block[:0], self._one_label(error, name, before, rows, bad)
         self.reading.classes = self.rule.classes
-        if self.rule.note is not None and not self.reading.notes:
+        if self.rule.note is not None and self.rule.note not in self.reading.notes:
             self.reading.notes.append(self.rule.note)
         block = replace(block, labels=signs)
         kept = np.ones(len(signs), bool)

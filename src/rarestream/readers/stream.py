@@ -179,6 +179,11 @@ class Stream:
         return features
 
     @property
+    def format(self) -> str:
+        """Name of the format."""
+        return self._format.name
+
+    @property
     def size(self) -> int | None:
         """Stored bytes of all sources; None if the size of one is not known."""
         sizes = [source.size for source in self._sources]
@@ -217,6 +222,11 @@ class Stream:
     def notes(self) -> list[str]:
         """What was decided by the first rows and a user should know, such as which label counts as +1."""
         return list(self._reading.notes)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the first rows showed of the data and no option remembers, such as the delimiter of CSV text."""
+        return dict(self._reading.facts)
 
     @property
     def unfinished(self) -> str | None:

@@ -55,6 +55,21 @@ class HashedOptions(FormatOptions):
     )
 
 
+def ngrams_option() -> Any:
+    """Declare the option `ngrams`."""
+    return option(
+        "words:1",
+        metavar="SIZES",
+        help="What text is split into: words:1, words:1-2, chars:3-5.",
+        check=_check_ngrams,
+    )
+
+
+def counts_option() -> Any:
+    """Declare the option `counts`."""
+    return option(False, help="Count repeated words and list elements, instead of their presence.", off=None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(HashedOptions):
     """The options of all formats that have named columns."""
@@ -72,13 +87,8 @@ class TableOptions(HashedOptions):
         "soft", metavar="HOW", help="Numbers as soft buckets of their logarithm, or raw: as they are."
     )
     missing: tuple[str, ...] = option((), metavar="TEXTS", help="Texts that mean a missing value, such as NA.")
-    ngrams: str = option(
-        "words:1",
-        metavar="SIZES",
-        help="What text is split into: words:1, words:1-2, chars:3-5.",
-        check=_check_ngrams,
-    )
-    counts: bool = option(False, help="Count repeated words and list elements, instead of their presence.", off=None)
+    ngrams: str = ngrams_option()
+    counts: bool = counts_option()
 
     @property
     def roles(self) -> dict[str, str]:

@@ -78,7 +78,7 @@ def format_names() -> list[str]:
 
 def find_format(name: str | None, sources: Sequence[Source]) -> Format:
     """Return the format of that name; with None, the one of the first source's suffix, by default svmlight."""
-    memory = sources[0].format
+    memory = sources[0].format if sources else None
     if any(source.format != memory for source in sources):
         raise DataError("read: files, frames and dicts cannot be mixed. Read one after the other.")
     if memory is not None:

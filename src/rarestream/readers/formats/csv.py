@@ -40,9 +40,9 @@ QUOTE = '"'
 SNIFFED = 1 << 16  # bytes of text in which the delimiter is looked for
 
 # Messages for the numbers of csv::Rule.
-RAGGED, UNCLOSED = 20, 24
+RAGGED, AFTER_QUOTE, UNCLOSED = 20, 21, 24
 RULES = {
-    21: 'text after a closing quote, {0}. A quote inside quotes must be doubled, as in "5"" pipe".',
+    AFTER_QUOTE: 'text after a closing quote, {0}. A quote inside quotes must be doubled, as in "5"" pipe".',
     22: "a NUL byte; this looks like binary data, or UTF-16, not CSV in UTF-8.",
     23: "not UTF-8, {0}. Convert the file, for example with iconv -f latin1 -t utf8.",
     UNCLOSED: "the quote that opens here is never closed.",
@@ -123,9 +123,8 @@ class CsvParser:
         from rarestream import _native
 
         text = np.frombuffer(buffer, np.uint8)
-        if self._delimiter is None:
-            self._delimiter = self._sniffed(bytes(buffer[: min(filled, SNIFFED)]))
-        return _native.csv_row_end(text, filled, delimiter=self._delimiter, quote=self._quote)
+        delimiter = self._delimiter or self._find_delimiter(bytes(buffer[: min(filled, SNIFFED)]))
+        return _native.csv_row_end(text, filled, delimiter=delimiter, quote=self._quote)
 
     def too_long(self, text: bytes, line: int, limit: str) -> str:
         _, opened = self._row_end(text, len(text))
@@ -136,6 +135,10 @@ class CsvParser:
                 f"are ordinary characters in this file, pass {advice('quoting=False', '--no-quoting')}."
             )
         return f"line longer than {limit}; a row must fit in that. Check that the file has line ends, and is CSV text."
+
+    def _find_delimiter(self, head: bytes) -> str:
+        found = self._delimiter = self._reading.facts["delimiter"] = self._sniffed(head)
+        return found
 
     def _sniffed(self, head: bytes) -> str:
         """Return the delimiter that the most first rows have equally often; that of .tsv files is the tab."""
@@ -157,6 +160,8 @@ class CsvParser:
     # -- columns
 
     def start(self, chunk: Chunk) -> Heading:
+        if self._delimiter is None:  # of a file that fits in one chunk, nobody has asked where its rows end
+            self._find_delimiter(chunk.text[:SNIFFED].tobytes())
         if self._options.columns:
             names = list(self._options.columns)
             self._check_names(chunk.name, names)
@@ -271,10 +276,14 @@ class CsvParser:
         if bad.rule == RAGGED:
             cells, columns = bad.token.decode().split()
             return (
-                f"this row has {cells} cells, but there are {columns} columns. Put cells that contain the delimiter in "
-                f"quotes; the delimiter is {self._delimiter!r}."
+                f"this row has {cells} cell{'' if cells == '1' else 's'}, but there are {columns} columns. Put cells that "
+                f"contain the delimiter in quotes; the delimiter is {self._delimiter!r}."
             )
-        return table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
+        message = table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
+        if bad.rule in (AFTER_QUOTE, UNCLOSED):
+            option = advice("quoting=False", "--no-quoting")
+            message += f" If quotes are ordinary characters in this file, pass {option}."
+        return message
 
 
 def _unquoted(line: bytes, quote: str) -> bytes:

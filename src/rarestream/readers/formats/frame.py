@@ -41,8 +41,9 @@ class FrameTable:
         from rarestream.readers.interchange import Interchange
 
         frame = source.data
-        self._stream: Any = None
+        self._stream: _native.ArrowStream | None = None
         self._batch: _native.ArrowBatch | None = None
+        self._frame: Interchange | None = None
         if hasattr(frame, "__arrow_c_stream__"):
             try:
                 self._stream = _native.ArrowStream(frame.__arrow_c_stream__())
@@ -51,24 +52,29 @@ class FrameTable:
                     raise
         elif hasattr(frame, "__arrow_c_array__"):
             self._batch = _native.ArrowBatch(*frame.__arrow_c_array__())
-        if self._stream is not None or self._batch is not None:
-            opened = self._stream or self._batch
+        opened = self._stream or self._batch
+        if opened is not None:
             self.names: Sequence[str] = _own_columns(frame, [name for name, _ in opened.columns])
         else:
-            self._stream = Interchange(frame)
-            self.names = self._stream.names
+            self._frame = Interchange(frame)
+            self.names = self._frame.names
 
     def batches(self, wanted: Sequence[str]) -> Iterator[tuple[_native.ArrowBatch, int]]:
         rows = 0
-        if self._batch is not None:
-            yield self._batch, len(self._batch)
-            return
-        while (batch := self._stream.next()) is not None:
+        for batch in self._all(wanted):
             rows += len(batch)
             yield batch, rows
 
+    def _all(self, wanted: Sequence[str]) -> Iterator[_native.ArrowBatch]:
+        if self._batch is not None:
+            yield self._batch
+        elif self._frame is not None:
+            yield from self._frame.batches(wanted)
+        while self._stream is not None and (batch := self._stream.next()) is not None:
+            yield batch
+
     def close(self) -> None:
-        self._stream = self._batch = None
+        self._stream = self._batch = self._frame = None
 
 
 def _own_columns(frame: Any, names: list[str]) -> list[str]:
