@@ -61,7 +61,7 @@ def _of_sklearn() -> str:
         *sorted(f"from {cls.__module__} import {cls.__name__}" for cls in classes),
     ]
     names = sorted([*(f"{cls.__name__}Classifier" for cls in classes), "FeatureSpace", "RaceSearchCV"])
-    about = "scikit-learn classifiers, a search over their settings, and a transformer of tables."
+    about = "Classifiers for scikit-learn, a search over their settings, and a transformer."
     return (
         f'"""{about} {WRITTEN_BY}"""\n\n'
         "from collections.abc import Sequence\nfrom typing import Any, ClassVar\n\n"

@@ -1,4 +1,4 @@
-"""scikit-learn classifiers, a search over their settings, and a transformer of tables. Written by tests/generated.py."""
+"""Classifiers for scikit-learn, a search over their settings, and a transformer. Written by tests/generated.py."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
