@@ -76,7 +76,7 @@ class ArrowTable:
 
         size = self._source.size or 0
         if self._is_file:
-            reader = self._opened(set(wanted)) if len(wanted) < len(self.names) else self._reader
+            reader = self._opened(wanted) if len(wanted) < len(self.names) else self._reader
             for i in range(reader.num_record_batches):
                 yield exported(reader.get_batch(i)), size * (i + 1) // reader.num_record_batches
             return
