@@ -188,7 +188,6 @@ def test_the_command_line_wins_over_the_config_file(clicks, tmp_path):
             "[colums]\ntarget = 'kind'",
             "clicks.toml: colums: no option for reading has this name. Did you mean columns?",
         ),
-        ("format = 'tabs'", "got 'tabs'. Did you mean tab?"),
         ("target = 'kind'\n[read]\ntarget = 'kind'", "clicks.toml: [read] target: is given twice in this file."),
         ("base = 'x'", "clicks.toml: base: must be between 0 and 9, got 'x'."),
         ("format = 'tabs'", "got 'tabs'. Did you mean tab?"),

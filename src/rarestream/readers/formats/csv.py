@@ -275,9 +275,10 @@ class CsvParser:
 
         if bad.rule == RAGGED:
             cells, columns = bad.token.decode().split()
+            has = f"{cells} cell" if cells == "1" else f"{cells} cells"
             return (
-                f"this row has {cells} cell{'' if cells == '1' else 's'}, but there are {columns} columns. Put cells that "
-                f"contain the delimiter in quotes; the delimiter is {self._delimiter!r}."
+                f"this row has {has}, but there are {columns} columns. Put cells that contain the delimiter in quotes; "
+                f"the delimiter is {self._delimiter!r}."
             )
         message = table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
         if bad.rule in (AFTER_QUOTE, UNCLOSED):
