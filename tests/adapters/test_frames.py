@@ -8,6 +8,7 @@ import inspect
 import pickle
 import warnings
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -384,6 +385,16 @@ def test_partial_fit_on_frames_is_the_models_learn(kind):
     assert clf.coef_[0].tobytes() == model.coef.tobytes()
     assert clf.progress_auc_ == model.progress.auc
     assert clf.t_ == 300
+
+
+def test_a_result_of_duckdb_is_a_frame():
+    frame, labels = table()
+    frame = frame.with_columns(pl.col("device").cast(pl.String))
+    relation = duckdb.sql("select * from frame")
+    expected = FtrlAucClassifier().fit(frame, labels)
+    clf = FtrlAucClassifier().fit(relation, labels)
+    assert clf.coef_.tobytes() == expected.coef_.tobytes()
+    assert np.array_equal(clf.decision_function(relation), expected.decision_function(frame))
 
 
 def test_frames_of_numbers_are_matrices_as_before():
