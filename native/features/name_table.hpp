@@ -36,6 +36,14 @@ public:
         return NONE;
     }
 
+    void prefetch(std::uint32_t key) const { __builtin_prefetch(&cells_[cell_of(key)]); }
+
+    // The entry in the first place where one with this key could be; NONE if there is none.
+    std::size_t first_place(std::uint32_t key) const {
+        const std::uint32_t cell = cells_[cell_of(key)];
+        return cell ? cell - 1 : NONE;
+    }
+
     // `key_of(entry)` gives the key of an entry that is here already.
     template <class KeyOf>
     void add(std::uint32_t key, std::size_t entry, KeyOf&& key_of) {
@@ -119,8 +127,16 @@ public:
     }
 
     void add(const NewNames& names) {
+        constexpr std::size_t ahead = 16;  // names: memory that will be needed is loaded in time
         const std::scoped_lock held(lock_);
-        for (std::size_t i = 0; i < names.size(); ++i) add_one(names.hashes[i], names.name(i));
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            if (i + ahead < names.size()) by_slot_.prefetch(names.hashes[i + ahead] & mask_);
+            if (i + ahead / 2 < names.size()) {
+                const std::size_t entry = by_slot_.first_place(names.hashes[i + ahead / 2] & mask_);
+                if (entry != NONE) __builtin_prefetch(&hashes_[entry]);
+            }
+            add_one(names.hashes[i], names.name(i));
+        }
     }
 
     // Adds the entries of another table from `start` on, in their order; returns the size of that table.
