@@ -584,13 +584,16 @@ private:
         if (*at != '{' && *at != '[') return word(at, text);
         if (depth > DEEPEST) return break_rule(Rule::deep, at, 1);
         const bool is_object = *at == '{';
+        const std::uint64_t object = is_object ? keys_.new_object() : 0;
         const char close = is_object ? '}' : ']';
         at = space(at + 1);
         if (*at == close) return at + 1;
         while (true) {
             if (is_object) {
                 if (*at != '"') return break_rule(Rule::key, at, shown_word(at));
+                const char* const quote = at;
                 if (!(at = string(at + 1, text))) return nullptr;
+                if (!keys_.insert(object, text)) return break_rule(Rule::duplicate, quote, at - quote);
                 at = space(at);
                 if (*at != ':') return break_rule(Rule::colon, at, shown_word(at));
                 at = space(at + 1);

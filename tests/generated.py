@@ -15,6 +15,7 @@ from pathlib import Path
 
 import rarestream
 from rarestream.adapters.sklearn import StreamClassifier
+from rarestream.adapters.space import PARAMETERS
 from rarestream.learners import Learner, learner_classes
 
 HOME = Path(__file__).parent.parent
@@ -56,12 +57,19 @@ def _of_sklearn() -> str:
     imports = [
         "from rarestream.adapters.search import RaceSearchCV as RaceSearchCV",
         "from rarestream.adapters.sklearn import StreamClassifier",
+        "from rarestream.adapters.space import TableTransformer",
         *sorted(f"from {cls.__module__} import {cls.__name__}" for cls in classes),
     ]
-    names = sorted([*(f"{cls.__name__}Classifier" for cls in classes), "RaceSearchCV"])
+    names = sorted([*(f"{cls.__name__}Classifier" for cls in classes), "FeatureSpace", "RaceSearchCV"])
+    about = "Classifiers for scikit-learn, a search over their settings, and a transformer."
     return (
-        f'"""scikit-learn classifiers, one per learner, and a search over their settings. {WRITTEN_BY}"""\n\n'
-        "from typing import Any, ClassVar\n\n" + _lines(imports) + "\n" + _all(names) + "".join(map(_class, classes))
+        f'"""{about} {WRITTEN_BY}"""\n\n'
+        "from collections.abc import Sequence\nfrom typing import Any, ClassVar\n\n"
+        + _lines(imports)
+        + "\n"
+        + _all(names)
+        + "".join(map(_class, classes))
+        + _feature_space()
     )
 
 
@@ -89,6 +97,17 @@ def _class(learner: type[Learner]) -> str:
     return (
         f"\nclass {learner.__name__}Classifier(StreamClassifier):\n"
         f"    learner: ClassVar[type[{learner.__name__}]]\n"
+        f"{attributes}"
+        f"    def __init__(\n        self,\n        *,\n{parameters}    ) -> None: ...\n"
+    )
+
+
+def _feature_space() -> str:
+    kinds = {name: "Sequence[str]" if info.kind is tuple else info.kind.__name__ for name, info in PARAMETERS.items()}
+    attributes = "".join(f"    {name}: {kind}\n" for name, kind in kinds.items())
+    parameters = "".join(f"        {name}: {kind} = ...,\n" for name, kind in kinds.items())
+    return (
+        "\nclass FeatureSpace(TableTransformer):\n"
         f"{attributes}"
         f"    def __init__(\n        self,\n        *,\n{parameters}    ) -> None: ...\n"
     )

@@ -82,7 +82,9 @@ def table(suffix: str, seed: int) -> bytes:
     if suffix == ".jsonl":
         return "".join(json.dumps(row) + "\n" for row in rows).encode()
     if suffix == ".vw":
-        lines = [f"{row['clicked']} |site {row['site']} |device {row['device']} |price p:{row['price']}" for row in rows]
+        lines = [
+            f"{row['clicked']} |site {row['site']} |device {row['device']} |price p:{row['price']}" for row in rows
+        ]
         return "\n".join([*lines, ""]).encode()
     if suffix == ".parquet":
         import pyarrow

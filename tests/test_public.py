@@ -42,7 +42,7 @@ def test_the_public_names():
 
 def test_the_public_names_for_scikit_learn():
     classifiers = [f"{cls.__name__}Classifier" for cls in learner_classes()]
-    assert rarestream.sklearn.__all__ == sorted([*classifiers, "RaceSearchCV"])
+    assert rarestream.sklearn.__all__ == sorted([*classifiers, "FeatureSpace", "RaceSearchCV"])
     assert all(hasattr(rarestream.sklearn, name) for name in rarestream.sklearn.__all__)
 
 

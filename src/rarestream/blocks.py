@@ -120,7 +120,7 @@ class Block:
         return cls(
             *rows[:4],
             None if labels is None else _labels(labels, n),
-            None if importances is None else _importances(importances, n),
+            None if importances is None else checked_importances(importances, n),
             None if tags is None else _tags(tags, n),
             rows[4],
         )
@@ -163,7 +163,7 @@ class Block:
         n = len(rows)
         label = labels if isinstance(labels, str) else None
         signs = None if labels is None or label is not None else _labels(labels, n)
-        weights = None if importances is None else _importances(importances, n)
+        weights = None if importances is None else checked_importances(importances, n)
         encoded = encode_rows(space, rows, label=label)
         if label is not None:
             signs = _labels(_label_column(rows, label), n)
@@ -475,23 +475,23 @@ def numeric(data: ArrayLike, what: str) -> NDArray[Any]:
         raise DataError(f"{what} must be numbers, got dtype {array.dtype} ({error}).") from None
 
 
-def refuse_disguised(data: Any, what: str) -> None:
+def refuse_disguised(data: Any, what: str, way: str = "Turn it into numbers, or hash it.") -> None:
     """Raise a DataError for data that NumPy would silently convert to numbers: masked entries, times, and text.
 
-    Checks arrays and the columns of pandas and Polars frames, and nothing else.
+    Checks arrays and the columns of pandas and Polars frames, and nothing else. `way` says what to do with text.
     """
     if np.ma.is_masked(data):
         raise DataError(f"{what} must be numbers, got a masked array with masked entries. Fill or drop them first.")
     if isinstance(data, np.ndarray) and data.dtype.kind == "O":
         if any(isinstance(entry, str | bytes) for entry in data.flat):
-            raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
+            raise DataError(f"{what} must be numbers, got text. {way}")
         return
     types = [data.dtype] if hasattr(data, "dtype") else list(getattr(data, "dtypes", ()))
     for kind in types:
         if getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(("Date", "Time", "Duration")):
             raise DataError(f"{what} must be numbers, got the type {kind}. Turn times into numbers first.")
         if getattr(kind, "kind", "") in ("S", "U") or str(kind).lower() in ("string", "str", "utf8", "category"):
-            raise DataError(f"{what} must be numbers, got text. Turn it into numbers, or hash it.")
+            raise DataError(f"{what} must be numbers, got text. {way}")
 
 
 def _label_column(rows: Sequence[Mapping[str, Any]], name: str) -> ArrayLike:
@@ -532,7 +532,8 @@ def raise_label_fault(where: str, fault: _native.ScoredFault | int, row: int, la
     raise DataError(f"{where}: row {row} has the label {label!r}; labels are -1 and +1, or 0 and 1.")
 
 
-def _importances(importances: ArrayLike, n: int) -> Importances:
+def checked_importances(importances: ArrayLike, n: int) -> Importances:
+    """Return the importances of n rows, copied; DataError if one is out of range."""
     values = numeric(importances, "Block: importances").astype(np.float64)  # a copy: nobody else can change it
     if values.shape != (n,):
         raise DataError(f"Block: {n} rows need importances of shape ({n},), got {values.shape}.")

@@ -1,9 +1,11 @@
-"""scikit-learn classifiers, one per learner, and a search over their settings. Written by tests/generated.py."""
+"""Classifiers for scikit-learn, a search over their settings, and a transformer. Written by tests/generated.py."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from rarestream.adapters.search import RaceSearchCV as RaceSearchCV
 from rarestream.adapters.sklearn import StreamClassifier
+from rarestream.adapters.space import TableTransformer
 from rarestream.learners.adagrad import AdaGrad
 from rarestream.learners.adaoam import AdaOam
 from rarestream.learners.auto import Auto
@@ -23,6 +25,7 @@ __all__ = [
     "AdaOamClassifier",
     "AutoClassifier",
     "DualAveragingClassifier",
+    "FeatureSpace",
     "FsaucClassifier",
     "FtrlAucClassifier",
     "FtrlProximalClassifier",
@@ -54,6 +57,7 @@ class AdaGradClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class AdaOamClassifier(StreamClassifier):
@@ -77,6 +81,7 @@ class AdaOamClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class AutoClassifier(StreamClassifier):
@@ -92,6 +97,7 @@ class AutoClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class DualAveragingClassifier(StreamClassifier):
@@ -117,6 +123,7 @@ class DualAveragingClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class FsaucClassifier(StreamClassifier):
@@ -136,6 +143,7 @@ class FsaucClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class FtrlAucClassifier(StreamClassifier):
@@ -159,6 +167,7 @@ class FtrlAucClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class FtrlProximalClassifier(StreamClassifier):
@@ -182,6 +191,7 @@ class FtrlProximalClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class OamClassifier(StreamClassifier):
@@ -203,6 +213,7 @@ class OamClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class OpaucClassifier(StreamClassifier):
@@ -224,6 +235,7 @@ class OpaucClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class RdaClassifier(StreamClassifier):
@@ -245,6 +257,7 @@ class RdaClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class SolamClassifier(StreamClassifier):
@@ -264,6 +277,7 @@ class SolamClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class SpamClassifier(StreamClassifier):
@@ -287,6 +301,7 @@ class SpamClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
     ) -> None: ...
 
 class SpaucClassifier(StreamClassifier):
@@ -304,4 +319,35 @@ class SpaucClassifier(StreamClassifier):
         shuffle: bool = ...,
         threshold: float | None = ...,
         random_state: Any = ...,
+        features: Any = ...,
+    ) -> None: ...
+
+class FeatureSpace(TableTransformer):
+    bits: int
+    names: bool
+    numeric: Sequence[str]
+    categorical: Sequence[str]
+    text: Sequence[str]
+    dates: Sequence[str]
+    ignore: Sequence[str]
+    crosses: Sequence[str]
+    numbers: str
+    missing: Sequence[str]
+    ngrams: str
+    counts: bool
+    def __init__(
+        self,
+        *,
+        bits: int = ...,
+        names: bool = ...,
+        numeric: Sequence[str] = ...,
+        categorical: Sequence[str] = ...,
+        text: Sequence[str] = ...,
+        dates: Sequence[str] = ...,
+        ignore: Sequence[str] = ...,
+        crosses: Sequence[str] = ...,
+        numbers: str = ...,
+        missing: Sequence[str] = ...,
+        ngrams: str = ...,
+        counts: bool = ...,
     ) -> None: ...

@@ -60,7 +60,7 @@ def test_takes_the_settings_of_its_learner_and_their_defaults(cls):
     signature = inspect.signature(cls.__init__).parameters
     for field in dataclasses.fields(cls.learner):
         assert signature[field.name].default == field.default
-    common = {"dtype", "scale", "max_passes", "shuffle", "threshold", "random_state"}
+    common = {"dtype", "scale", "max_passes", "shuffle", "threshold", "random_state", "features"}
     own = {field.name for field in dataclasses.fields(cls.learner)}
     assert set(signature) - {"self"} == own | common
 
@@ -500,11 +500,26 @@ DISGUISED = {
     "text": np.array([["1", "2"], ["3", "4"]]),
     "objects": np.array([["1", 2], [3, 4]], object),
     "times": np.array([[1, 2], [3, 4]], "datetime64[D]"),
+}
+FRAMES = {  # when they are the first rows, they are hashed: test_frames.py
     "pandas times": pd.DataFrame({"a": [1.0, 2.0], "b": pd.to_datetime(["2020-01-01", "2021-01-01"])}),
     "pandas text": pd.DataFrame({"a": [1.0, 2.0], "b": pd.array(["1", "2"], "string")}),
     "polars text": pl.DataFrame({"a": [1.0, 2.0], "b": ["1", "2"]}),
     "polars times": pl.DataFrame({"a": [1.0, 2.0], "b": [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)]}),
 }
+
+
+@pytest.mark.parametrize("X", FRAMES.values(), ids=FRAMES)
+def test_rows_of_numbers_are_followed_by_numbers(X):
+    fitted = FtrlAucClassifier().fit(np.array([[1.0, 2.0], [3.0, 4.0]]), [0, 1])
+    for call in (
+        lambda: fitted.partial_fit(X, [0, 1]),
+        lambda: fitted.decision_function(X),
+        lambda: fitted.predict(X),
+        lambda: fitted.explain(X),
+    ):
+        with pytest.raises(DataError, match="must be numbers"):
+            call()
 
 
 @pytest.mark.parametrize("X", DISGUISED.values(), ids=DISGUISED)

@@ -1,11 +1,17 @@
-"""scikit-learn's own checks of every classifier, in its default and in other settings, and of the search."""
+"""scikit-learn's own checks of every classifier, in its default and in other settings, of the transformer and of the search."""
 
 from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rarestream.adapters.sklearn import classifiers
-from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier, RaceSearchCV
+from rarestream.sklearn import (
+    DualAveragingClassifier,
+    FeatureSpace,
+    FtrlAucClassifier,
+    FtrlProximalClassifier,
+    RaceSearchCV,
+)
 
 # SPAUC's first steps have length 2: too long for these checks' few rows of two dense features, unless mu shortens them soon.
 OTHERWISE = {"SpaucClassifier": {"mu": 0.1}}
@@ -15,6 +21,7 @@ CLASSIFIERS = [
     FtrlAucClassifier(scale="max", dtype="float64"),
     FtrlProximalClassifier(scale="none", intercept=False, l1=0.01),
     DualAveragingClassifier(max_passes=3, shuffle=True, random_state=0),
+    DualAveragingClassifier(features=FeatureSpace(bits=12)),
 ]
 
 # These checks fit the rows shuffled, with weights, against the rows in order, repeated. Weight 0 being absence holds to
@@ -27,12 +34,13 @@ EXPECTED = {
 }
 
 
+TRANSFORMERS = [FeatureSpace(bits=12), FeatureSpace(bits=8, names=False, numbers="raw")]
 SEARCHES = [
     RaceSearchCV(DualAveragingClassifier(), {"learning_rate": [0.1, 1.0]}, cv=2),
     RaceSearchCV(FtrlProximalClassifier(), {"l1": [0.0, 0.1]}, scoring=None, cv=2),
 ]
 
 
-@parametrize_with_checks([*CLASSIFIERS, *SEARCHES], expected_failed_checks=lambda _: EXPECTED)
+@parametrize_with_checks([*CLASSIFIERS, *TRANSFORMERS, *SEARCHES], expected_failed_checks=lambda _: EXPECTED)
 def test_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

@@ -23,7 +23,9 @@ def test_the_command_it_suggests_works(tmp_path):
     path = tmp_path / "noname"
     path.write_text("".join(f"{number};{line.replace(',', ';')}\n" for number, line in enumerate(rows(3, 500))))
     columns = "id,site,price,age,when,clicked"
-    found = json.loads(run("doctor", path, "--columns", columns, "--format", "csv", "--label", "clicked", "--json").stdout)
+    found = json.loads(
+        run("doctor", path, "--columns", columns, "--format", "csv", "--label", "clicked", "--json").stdout
+    )
     words = found["command"]
     assert words[:3] == ["rarestream", "train", str(path)] and words[words.index("--ignore") + 1] == "id"
     done = run(*words[1:-1], tmp_path / "m.rare")

@@ -186,7 +186,18 @@ def test_version_and_help():
     from rarestream import __version__
 
     assert run("--version").stdout == f"rarestream {__version__}\n"
-    for command in ("doctor", "train", "explain", "predict", "evaluate", "prune", "inspect", "datasets", "demo", "reproduce"):
+    for command in (
+        "doctor",
+        "train",
+        "explain",
+        "predict",
+        "evaluate",
+        "prune",
+        "inspect",
+        "datasets",
+        "demo",
+        "reproduce",
+    ):
         assert command in run("--help").stdout
         assert "Usage" in run(command, "-h").stdout
 

@@ -188,7 +188,6 @@ def test_the_command_line_wins_over_the_config_file(clicks, tmp_path):
             "[colums]\ntarget = 'kind'",
             "clicks.toml: colums: no option for reading has this name. Did you mean columns?",
         ),
-        ("format = 'tabs'", "got 'tabs'. Did you mean tab?"),
         ("target = 'kind'\n[read]\ntarget = 'kind'", "clicks.toml: [read] target: is given twice in this file."),
         ("base = 'x'", "clicks.toml: base: must be between 0 and 9, got 'x'."),
         ("format = 'tabs'", "got 'tabs'. Did you mean tab?"),
@@ -207,3 +206,15 @@ def test_a_mistake_in_a_config_file_is_named_with_the_file_and_the_key(clicks, t
 def test_a_config_file_that_cannot_be_read_is_a_failure(clicks, tmp_path):
     done = run("train", clicks, "--config", tmp_path / "none.toml", "-o", tmp_path / "m.rare")
     assert done.exit_code == 1 and "none.toml: cannot be read: no such file" in done.stderr
+
+
+def test_a_format_that_was_named_is_that_of_other_files_with_the_suffix(tmp_path):
+    text = "spam\twin a prize\nham\tsee you\n" * 30
+    for name in ("messages.tsv", "new.tsv"):
+        (tmp_path / name).write_text(text)
+    run("train", tmp_path / "messages.tsv", "--format", "text", "-o", tmp_path / "m.rare")
+    done = run("evaluate", tmp_path / "m.rare", tmp_path / "new.tsv")
+    assert done.exit_code == 0, done.stderr
+    (tmp_path / "table.csv").write_text("label,text\n" + text.replace("\t", ","))
+    done = run("evaluate", tmp_path / "m.rare", tmp_path / "table.csv", "--format", "csv")
+    assert done.exit_code == 0, done.stderr

@@ -124,7 +124,9 @@ def test_a_model_reads_other_data_as_it_learned(model, later, tmp_path):
     decimal.write_text("\n".join([head, *(",".join([*c[:2], f"{c[2]}.0" if c[2] else "", *c[3:]]) for c in cells)]))
     assert run("predict", model, decimal).stdout == scores
     turned = tmp_path / "turned.csv"
-    turned.write_text("\n".join(",".join([*row.split(",")[3::-1], "new"]) for row in [head, *rows]).replace("new", "z", 1))
+    turned.write_text(
+        "\n".join(",".join([*row.split(",")[3::-1], "new"]) for row in [head, *rows]).replace("new", "z", 1)
+    )
     done = run("predict", model, turned)
     assert done.stdout == scores and "the new column 'z' is ignored" in done.stderr
 
@@ -204,7 +206,9 @@ def test_explain_needs_no_labels(model, later, tmp_path):
     path = tmp_path / "unlabelled.csv"
     path.write_text("".join(line.rpartition(",")[0] + "\n" for line in later.read_text().splitlines()))
     found = json.loads(run("explain", model, path, "--json").stdout)
-    assert found["label"] is None and found["score"] == json.loads(run("explain", model, later, "--json").stdout)["score"]
+    assert (
+        found["label"] is None and found["score"] == json.loads(run("explain", model, later, "--json").stdout)["score"]
+    )
     assert ", labelled" not in run("explain", model, path).stdout
 
 
@@ -253,7 +257,8 @@ def test_diff_is_by_name_and_needs_the_same_features(table, model, trained, tmp_
     run("train", table, "--label", "clicked", *LEARNER, "--max-rows", 1000, "-o", short)
     facts = json.loads(run("inspect", model, "--diff", short, "--top", 3, "--json").stdout)
     for row in facts["top"]:
-        assert row["change"] == row["weight"] - row["other"] and "=" in row["name"] or "≈" in row["name"]
+        assert row["change"] == row["weight"] - row["other"]
+        assert "=" in row["name"] or "≈" in row["name"]
     assert "3 largest differences from" in run("inspect", model, "--diff", short, "--top", 3).stdout
     assert f"The weights are those of {model}." in run("inspect", model, "--diff", model).stdout
     done = run("inspect", model, "--diff", trained)

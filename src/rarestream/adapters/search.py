@@ -201,9 +201,11 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         together: defaultdict[Any, list[int]] = defaultdict(list)
         alone: list[int] = []
         reasons: defaultdict[str, list[int]] = defaultdict(list)
+        width = 1
         for number, (given, candidate) in enumerate(zip(settings, candidates, strict=True)):
             try:
                 why = _why_alone(candidate)
+                width = max(width, candidate._width(X))
             except (TypeError, ValueError):  # invalid settings: fit will raise the error
                 alone.append(number)
                 continue
@@ -212,9 +214,11 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
                 reasons[why].append(number)
                 continue
             # A random state is copied for every fit, so candidates with the same one have the same order of rows.
+            features = None if candidate.features is None else repr(sorted(candidate.features.get_params().items()))
             random = given.get("random_state", self.estimator.random_state) if candidate.shuffle else None
             order = random if isinstance(random, numbers.Integral) else id(random)
-            together[candidate.scale, candidate.max_passes, bool(candidate.shuffle), order].append(number)
+            alike = candidate.scale, candidate.max_passes, bool(candidate.shuffle), order, features
+            together[alike].append(number)
         for why, those in reasons.items():
             named = ", ".join(str(settings[number]) for number in those[:SHOWN])
             more = f" and {len(those) - SHOWN} more" if len(those) > SHOWN else ""
@@ -223,16 +227,15 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
                 f"{named}{more}.",
                 stacklevel=3,
             )
-        most = self._most_lanes(X)
+        most = self._most_lanes(width)
         batches = [_Batch([number], in_lanes=False) for number in alone]
         for those in together.values():
             size = math.ceil(len(those) / math.ceil(len(those) / most) / WIDTH) * WIDTH
             batches += [_Batch(those[first : first + size], in_lanes=True) for first in range(0, len(those), size)]
         return batches
 
-    def _most_lanes(self, X: Any) -> int:
+    def _most_lanes(self, d: int) -> int:
         """Return the largest batch: those that run at once fit in half of the memory."""
-        d = max([1, *getattr(X, "shape", ())[1:]])
         eights: int = machine_memory() // 2 // (d * LANE * WIDTH * effective_n_jobs(self.n_jobs))
         return min(MAX_GROUP, max(eights, 1) * WIDTH)
 
@@ -414,7 +417,8 @@ class _Together:
         self._head = clone(candidates[0])  # what the candidates have in common
         block, self._classes = self._head._training_rows(rows.X, rows.y, **rows.fit_params)
         learners = [candidate._new_model(0).learner for candidate in candidates]
-        d = self._head.n_features_in_
+        self._space = block.space
+        self._width = self._head.n_features_in_ if block.space is None else block.space.slots
         self._progress = [StreamingAuc() for _ in candidates]
         passes = self._head._passes(block)
 
@@ -427,7 +431,7 @@ class _Together:
             learners,
             lambda _: _pieces(next(passes)),
             scale=self._head.scale,
-            n_features=d,
+            n_features=self._width,
             passes=self._head.max_passes,
             watch=watch,
         )
@@ -447,7 +451,7 @@ class _Together:
 
     def aucs(self, rows: _Part) -> list[float]:
         """Return the AUC of each candidate on some rows; nan for those that could not be fitted."""
-        block = self._head._rows_to_score(rows.X)
+        block = self._head._rows_to_score(rows.X, self._space)
         labels = labels_of(column_or_1d(rows.y), self._classes)
         scores = np.concatenate([self._fits.score(piece) for piece in _pieces(block)])
         weights = rows.score_params.get("sample_weight")
@@ -464,7 +468,7 @@ class _Together:
             if lane in self._fits.errors:
                 yield None
                 continue
-            model = self._fits.model(lane, self._head.n_features_in_)
+            model = self._fits.model(lane, self._width)
             model.rows, model.positives = passes * self._rows, passes * self._positives
             model.progress = self._progress[lane]
             fitted = clone(candidate)

@@ -12,28 +12,46 @@ import functools
 import math
 import numbers
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 
-from rarestream.blocks import NEGATIVE, POSITIVE, Block, CanonicalRows, Labels, canonical, numeric, refuse_disguised
+from rarestream.blocks import (
+    NEGATIVE,
+    POSITIVE,
+    Block,
+    CanonicalRows,
+    Labels,
+    canonical,
+    checked_importances,
+    concatenate,
+    numeric,
+    refuse_disguised,
+)
 from rarestream.errors import DataError, MissingExtraError
+from rarestream.explaining import Explanation
+from rarestream.features import Hashed
+from rarestream.features.space import DEFAULT_BITS
 from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate
 from rarestream.model import Model
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils import check_random_state
+    from sklearn.base import BaseEstimator, ClassifierMixin, clone
+    from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 except ImportError:
     raise MissingExtraError(
         'rarestream.sklearn: scikit-learn 1.6 or newer is needed. pip install "rarestream[sklearn]"'
     ) from None
+
+# After the import above, whose error message says what to install.
+from rarestream.adapters.frames import more_rows, must_be_hashed
+from rarestream.adapters.space import FeatureSpace, TableTransformer
 
 CSR = (csr_array, csr_matrix)
 REALS = (np.float64, np.float32)
@@ -60,6 +78,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Value of `decision_function` above which `classes_[1]` is predicted. By default 0.
     random_state : int, RandomState or None, default None
         Source of the random orders of `shuffle`.
+    features : FeatureSpace, optional
+        How named columns become hashed features. By default `FeatureSpace()` for frames with a column that is not of
+        numbers or booleans, and for lists of dicts; any other rows are matrices, whose columns are the features. If
+        given, all rows are hashed.
     """
 
     learner: ClassVar[type[Learner]]
@@ -70,6 +92,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shuffle: bool = False
     threshold: float | None = None
     random_state: Any = None
+    features: Any = None
 
     # -- fitting
 
@@ -78,8 +101,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
-            The rows.
+        X : sparse matrix or array, dense array, frame, or list of dicts, of shape (n_samples, n_features)
+            The rows. A frame may have columns of text, categories, dates and lists, which are hashed (see `features`).
         y : array-like of shape (n_samples,)
             Labels of two classes; the larger is the positive one.
         sample_weight : array-like of shape (n_samples,), optional
@@ -95,7 +118,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             If a setting, a row or a label is invalid, or there are not two classes.
         """
         block, classes = self._training_rows(X, y, sample_weight)
-        model = self._new_model(self.n_features_in_)
+        model = self._new_model(self.n_features_in_, block.space)
         for number, rows in enumerate(self._passes(block)):
             model.learn(rows, again=number > 0)
         model.finish_race()  # a race of settings ends with the rows
@@ -130,12 +153,18 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.model_.learn(self._checked(canonical(X.indptr, X.indices, X.data, copy=False), labels))
                 return self
         first = not hasattr(self, "model_")
-        X, y = self._validated(X, y, reset=first)
-        X, y, importances = _present(X, y, sample_weight)
-        known = self._classes(classes, y, first)
-        block = Block.of(X, labels_of(y, known), importances)
+        if self._is_hashed(X) if first else self._hashed:
+            y = self._validated_labels(X, y)
+            X, y, importances = _present(X, y, sample_weight)
+            known = self._classes(classes, y, first)
+            block = self._hashed_rows(X, first, labels_of(y, known), importances)
+        else:
+            X, y = self._validated(X, y, reset=first)
+            X, y, importances = _present(X, y, sample_weight)
+            known = self._classes(classes, y, first)
+            block = Block.of(X, labels_of(y, known), importances)
         if first:
-            self._start(self._new_model(X.shape[1]), known, 1)
+            self._start(self._new_model(self.n_features_in_, block.space), known, 1)
         self.model_.learn(block)
         return self
 
@@ -148,7 +177,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : sparse matrix or array, dense array, or frame of shape (n_samples, n_features)
+        X : sparse matrix or array, dense array, frame, or list of dicts, of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -159,7 +188,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             block = self._checked(canonical(X.indptr, X.indices, X.data, copy=False))
         else:
             check_is_fitted(self)
-            block = self._rows_to_score(X)
+            block = self._rows_to_score(X, self._space)
         model = self.model_
         return model.score(block) - model.threshold
 
@@ -178,7 +207,42 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = self.decision_function(X) > (self.threshold or 0.0)
         return self.classes_[positive.astype(np.intp)]
 
+    def explain(self, X: Any) -> list[Explanation]:
+        """Explain the scores of rows: what each feature adds.
+
+        Parameters
+        ----------
+        X
+            As for `fit`.
+
+        Returns
+        -------
+        list of Explanation
+            Of each row its score and its terms, the largest absolute contributions first. A term has the `name` of the
+            feature, its `value`, its `weight` in this row, and its `contribution`, which is their product. The
+            contributions sum to the score, which is `decision_function` plus `model_.threshold`.
+        """
+        check_is_fitted(self)
+        if self._hashed:
+            return self.model_.explain(concatenate(more_rows(self, X, self.feature_space_, "the blocks")))
+        found = self.model_.explain(self._rows_to_score(X, None))
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return found
+        return [
+            Explanation(score, tuple(term._replace(name=names[int(term.name)]) for term in terms))
+            for score, terms in found
+        ]
+
     # -- what was learned
+
+    @property
+    def feature_space_(self) -> Hashed:
+        """The space of hashed features. There is none if the rows were a matrix."""
+        space = self.model_.features
+        if not isinstance(space, Hashed):
+            raise AttributeError(f"{self._name}: the rows were a matrix, whose columns are the features.")
+        return space
 
     @property
     def threshold_(self) -> float:
@@ -188,7 +252,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Any:
-        """Weights of shape (1, n_features): a read-only array, or a CSR matrix after `sparsify`."""
+        """Weights of shape (1, n_features): a read-only array, or a CSR matrix after `sparsify`.
+
+        Of hashed features there are 2**bits, and `model_.feature_names` says what they are called.
+        """
         coef = self.model_.coef[np.newaxis]
         return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
 
@@ -222,7 +289,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.features is None
+        if self.features is not None:
+            tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.dict = True
+            tags.input_tags.allow_nan = True
         return tags
 
     # -- implementation
@@ -233,12 +303,16 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Block, NDArray[Any]]:
         """Return the rows that `fit` learns, and their two classes."""
-        X, y = self._validated(X, y)
+        hashed = self._is_hashed(X)
+        X, y = (X, self._validated_labels(X, y)) if hashed else self._validated(X, y)
         X, y, importances = _present(X, y, sample_weight)
         if not len(y):
             raise ValueError(f"{self._name}: all sample weights are zero; there is no row to learn.")
         classes = self._two_classes(y, "" if importances is None else " where sample_weight is not 0")
-        return Block.of(X, labels_of(y, classes), importances), classes
+        labels = labels_of(y, classes)
+        if hashed:
+            return self._hashed_rows(X, True, labels, importances), classes
+        return Block.of(X, labels, importances), classes
 
     def _passes(self, block: Block) -> Iterator[Block]:
         """Yield the rows of each pass of `fit`, in its order."""
@@ -246,19 +320,68 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for _ in range(self.max_passes):
             yield block if random is None else block.take(random.permutation(len(block)))
 
-    def _rows_to_score(self, X: Any) -> Block:
+    @property
+    def _space(self) -> Hashed | None:
+        """The space of hashed features; None if rows are matrices."""
+        return self.feature_space_ if self._hashed else None
+
+    def _rows_to_score(self, X: Any, space: Hashed | None) -> Block:
         """Return rows to score, which must have the columns of the training rows."""
+        if space is not None:
+            return concatenate(more_rows(self, X, space, "nobody"))
         return Block.of(self._validated(X, reset=False))
+
+    def _is_hashed(self, X: Any) -> bool:
+        """Return whether the features of rows to fit are hashed names; otherwise X is a matrix."""
+        if self.features is None:
+            return must_be_hashed(X)
+        if not isinstance(self.features, TableTransformer):
+            raise ValueError(f"{self._name}: features must be None or a FeatureSpace, got {self.features!r}.")
+        return True
+
+    def _width(self, X: Any) -> int:
+        """Return the number of features that rows to fit have; 1 if it is not known."""
+        if self._is_hashed(X):
+            return 1 << (DEFAULT_BITS if self.features is None else self.features.checked_options().bits)
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        return max([1, *shape[1:]])
+
+    def _hashed_rows(self, X: Any, first: bool, labels: Labels, importances: NDArray[np.float64] | None) -> Block:
+        """Return rows to learn, the first of which decide what the columns are."""
+        if first:
+            features = FeatureSpace() if self.features is None else clone(self.features)
+            _, blocks = features.first_rows(self, X)
+        else:
+            blocks = more_rows(self, X, self.feature_space_, "the space")
+        weights = None if importances is None else checked_importances(importances, len(labels))
+        return replace(concatenate(blocks), labels=labels, importances=weights)
+
+    def _validated_labels(self, X: Any, y: Any) -> Any:
+        """Check labels as scikit-learn does, and that there is one for each row."""
+        self._check_masked(y)
+        if y is None:
+            raise ValueError(f"{self._name}: requires y to be passed, but the target y is None.")
+        y = _check_y(y, estimator=self)
+        check_consistent_length(X, y)
+        return y
+
+    def _check_masked(self, y: Any) -> None:
+        if np.ma.is_masked(y):
+            raise DataError(f"{self._name}: y is a masked array with masked entries. Fill or drop them first.")
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """Check rows and labels as scikit-learn does; text and times, which it would convert to numbers, are errors."""
-        refuse_disguised(X, f"{self._name}: X")
+        way = (
+            "Pass a frame with named columns, or features=FeatureSpace(), and it is hashed."
+            if reset
+            else "The first rows were numbers, and a model has one kind of features: turn it into numbers, or fit anew."
+        )
+        refuse_disguised(X, f"{self._name}: X", way)
         for labels in y:
-            if np.ma.is_masked(labels):
-                raise DataError(f"{self._name}: y is a masked array with masked entries. Fill or drop them first.")
+            self._check_masked(labels)
         return validate_data(self, X, *y, accept_sparse="csr", dtype=REALS, reset=reset)
 
-    def _new_model(self, d: int) -> Model:
+    def _new_model(self, d: int, space: Hashed | None = None) -> Model:
         if not isinstance(self.max_passes, numbers.Integral) or self.max_passes < 1:
             raise ValueError(f"{self._name}: max_passes must be a whole number >= 1, got {self.max_passes!r}.")
         if self.threshold is not None and not (
@@ -266,10 +389,14 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ):
             raise ValueError(f"{self._name}: threshold must be None or a number, got {self.threshold!r}.")
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self.learner)}
-        return Model(self.learner(**settings), dtype=self.dtype, scale=self.scale, n_features=d)
+        learner = self.learner(**settings)
+        if space is not None:
+            return Model(learner, dtype=self.dtype, scale=self.scale, features=space)
+        return Model(learner, dtype=self.dtype, scale=self.scale, n_features=d)
 
     def _start(self, model: Model, classes: NDArray[Any], passes: int) -> None:
         self.classes_, self.model_, self.n_iter_ = classes, model, passes
+        self._hashed = isinstance(model.features, Hashed)
         self._label_of = dict(zip(classes.tolist(), (NEGATIVE, POSITIVE), strict=True))
 
     def _two_classes(self, y: NDArray[Any], where: str = "") -> NDArray[Any]:
@@ -303,7 +430,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _quick_to_check(self, X: Any) -> bool:
         """Return whether `canonical` is check enough: CSR, as wide as the first rows, no feature names to compare."""
         known = self.__dict__
-        if not isinstance(X, CSR) or "model_" not in known or "feature_names_in_" in known:
+        if not isinstance(X, CSR) or "model_" not in known or "feature_names_in_" in known or known["_hashed"]:
             return False
         shape = X.shape
         return len(shape) == 2 and shape[0] > 0 and shape[1] == self.n_features_in_
@@ -340,7 +467,7 @@ def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.f
         raise ValueError(f"sample_weight: {len(y)} rows need shape ({len(y)},), got {weights.shape}.")
     if (weights == 0).any():
         there = weights != 0
-        X, y, weights = X[there], y[there], weights[there]
+        X, y, weights = _safe_indexing(X, np.flatnonzero(there)), y[there], weights[there]
     return X, y, weights
 
 
@@ -366,6 +493,11 @@ COMMON = {
     "shuffle": ("bool", "Whether each pass of `fit` has a new random order of the rows."),
     "threshold": ("float or None", "Value of `decision_function` above which `classes_[1]` is predicted. None: 0."),
     "random_state": ("int, RandomState or None", "Source of the random orders of `shuffle`."),
+    "features": (
+        "FeatureSpace or None",
+        "How named columns become hashed features. None: by `FeatureSpace()` for frames with a column that is not of\n"
+        "        numbers or booleans, and for lists of dicts; the columns of all other rows are the features.",
+    ),
 }
 
 ATTRIBUTES = """
@@ -384,6 +516,8 @@ ATTRIBUTES = """
         AUC of the scores that rows had before they were first learned.
     model_ : Model
         The underlying model; `model_.save("m.rare")` saves it.
+    feature_space_ : Hashed
+        The space of hashed features, if the rows were hashed.
     n_features_in_, feature_names_in_, n_iter_, t_
         Number of columns, their names if the first frame had any, number of passes of `fit`, number of rows learned.
     """

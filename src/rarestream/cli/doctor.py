@@ -86,7 +86,9 @@ def _label(report: Report) -> list[tuple[str, str]]:
         found = ", ".join(plain(name) for name in report.candidates[:10])
         return [("label", f"not named; columns with two values: {found}" if found else "not named")]
     where = "" if label.column is None else f"{plain(label.column)}: "
-    classes = ", ".join(f"{plain(look.cut(entry.label, WIDEST_EXAMPLE))} {look.count(entry.rows)}" for entry in label.classes[:6])
+    classes = ", ".join(
+        f"{plain(look.cut(entry.label, WIDEST_EXAMPLE))} {look.count(entry.rows)}" for entry in label.classes[:6]
+    )
     lines = [("label", where + classes + (", ..." if len(label.classes) > 6 else ""))]
     if label.positive is not None and label.rows:
         share = look.share(label.positives, label.rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -215,7 +215,8 @@ class _Examination:
         over = refused > self.allowed
         few = refused <= MOST_SKIPPED * rows
         it = "it" if refused == 1 else "them"
-        what = "1 row is invalid:" if refused == 1 else f"{refused:,} of {refused + rows:,} rows are invalid; the first:"
+        of = f"{refused:,} of {refused + rows:,} rows"
+        what = "1 row is invalid:" if refused == 1 else f"{of} are invalid; the first:"
         enough = refused if self.report.complete else 10 * refused
         self._add(
             "error" if over else "warning",
@@ -482,5 +483,3 @@ def _written(value: Any) -> str:
 
 def _stem(name: str) -> str:
     return "model" if name == "-" else Path(name).name.partition(".")[0] or "model"
-
-

@@ -132,8 +132,8 @@ def _ids(columns: Sequence[Column], rows: int) -> Iterator[Problem]:
         if not column.kinds & Kind.CATEGORY or _is_text(column) or not _all_different(column, NEARLY_ALL, rows):
             continue
         what = (
-            f"column {shown(column.name)} has {column.distinct:,} different values in {rows - column.missing:,} rows: as a "
-            "category it says nothing of new rows."
+            f"column {shown(column.name)} has {column.distinct:,} different values in {rows - column.missing:,} rows: "
+            "as a category it says nothing of new rows."
         )
         if column.kinds & Kind.NUMBER and (column.ascending or 0) < SORTED:
             way_on = "If its size matters, pass --numeric; if it identifies rows, --ignore."

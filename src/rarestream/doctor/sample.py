@@ -1,6 +1,6 @@
 """The first rows of data, read twice: as `train` reads them, and with every cell of a table as a category.
 
-The second pass gives each cell a slot of its own, so that the values of all columns can be counted, whatever the format.
+The second pass gives each cell a slot of its own, so that the values of all columns can be counted, in every format.
 """
 
 from __future__ import annotations

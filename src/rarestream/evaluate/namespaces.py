@@ -110,6 +110,7 @@ def namespace_shares(model: Model, blocks: Iterable[Block] | None = None) -> lis
     weights = model.coef
     living = np.flatnonzero(weights).astype(np.int32)
     of = namespaces.of(living)
+    amounts: NDArray[Any]
     if blocks is None:
         amounts = np.bincount(of, np.square(weights[living], dtype=np.float64), len(namespaces.names))
     else:
@@ -201,4 +202,5 @@ def _within(model: Model, features: NDArray[Any], namespace: str | None) -> NDAr
         known = sorted(name for name in namespaces.names if name)
         listed = ", ".join(repr(plain(name)) for name in known[:12]) + (" and more" if len(known) > 12 else "")
         raise DataError(f"inspect: no feature with a weight is in the namespace {namespace!r}; there are {listed}.")
-    return features[of == namespaces.names.index(namespace)]
+    within: NDArray[Any] = features[of == namespaces.names.index(namespace)]
+    return within

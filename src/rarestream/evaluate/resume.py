@@ -108,7 +108,8 @@ def reading_settings(
 
     These are the labels and what else gives a feature the same number, such as the column base; {} if no files are
     stored in the model's `source`. Options that the format of the data does not have are left out. Data whose name does
-    not tell their format, such as standard input, are read in that of the model.
+    not tell their format, such as standard input, are read in that of the model; so are data with the suffix of files
+    whose format the user had to name.
 
     Parameters
     ----------
@@ -125,7 +126,9 @@ def reading_settings(
     files, place = kept
     settings = place.settings
     learned = _format_of(settings["format"], files[0]["name"]) or load_format(DEFAULT)
-    own = format_of_suffix(data[0].name) if format is None and data is not None else None
+    named = format_of_suffix(data[0].name) if format is None and data is not None else None
+    # The model's files may not be of the format that their suffix names; then those with the same suffix are not either.
+    own = None if settings["format"] is not None and named == format_of_suffix(files[0]["name"]) else named
     wanted = find_format(format, ()) if format is not None else own or learned
     found = {
         name: settings[name]
@@ -139,7 +142,7 @@ def reading_settings(
         found = {name: value for name, value in found.items() if name not in ("positive", "classes")}
     elif classes is not None and classes[1] == 1 and classes[0] in (-1, 0):
         found["classes"] = [None, classes[1]]  # whether -1 or 0 is the negative label depends on the file
-    if format is None and own is None and learned.name != DEFAULT:
+    if format is None and own is None and learned.name != (DEFAULT if named is None else named.name):
         found["format"] = learned.name
     return found
 

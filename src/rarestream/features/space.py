@@ -157,6 +157,15 @@ class Hashed:
             f"slot {slot}" if name is None else display(name) for slot, name in zip(slots.tolist(), found, strict=True)
         ]
 
+    def all_shown(self) -> list[str]:
+        """Return what all features are called, as `shown` does, but much faster than that for all of them."""
+        found = [f"slot {slot}" for slot in range(self.slots)]
+        if self.names is not None:
+            known = self.names.to_arrays(np.arange(self.slots, dtype=np.int32), False)[0]
+            for slot, name in zip(known.tolist(), self.shown(known), strict=True):
+                found[slot] = name
+        return found
+
     def parser(self, names: bool = True, label: str | None = None) -> _native.TableParser:
         """Return the native parser that follows the plan. It is kept: making one takes longer than a row.
 

@@ -5,7 +5,7 @@ All that does not depend on the format is here; `readers/text.py` adds the frami
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,16 @@ class RowsToBlocks:
         options = reading.options
         self.rule = LabelRule(options.positive, options.labels_optional, options.classes)
 
+    @property
+    def _space(self) -> Hashed | None:
+        """The feature space of the rows as a Block has it: None for column numbers."""
+        return self.rules.space if isinstance(self.rules.space, Hashed) else None
+
     def add_names(self, rows: ParsedRows) -> None:
         """Add the names that came with these rows to their space. A name comes once, whatever becomes of the row."""
-        if isinstance(self.rules.space, Hashed) and self.rules.space.names is not None and rows.names is not None:
-            self.rules.space.names.add(rows.names)
+        space = self._space
+        if space is not None and space.names is not None and rows.names is not None:
+            space.names.add(rows.names)
 
     def undecided(self, rows: ParsedRows) -> bool:
         """Return whether these rows, if they are the first, do not decide which label is positive."""
@@ -74,7 +80,7 @@ class RowsToBlocks:
             (row.line, f"{self._place(name, before + row.line, row.column)}: {self.rules.message(row)}")
             for row in rows.bad
         ]
-        block = _with_space(Block(*rows[:4], None, rows.importances, _tags(rows.tags), own=True), self.rules.space)
+        block = Block(*rows[:4], None, rows.importances, _tags(rows.tags), True, self._space)
         try:
             signs = self.rule.signs(rows.labels, rows.label_texts)
         except OneLabelError as error:
@@ -127,17 +133,6 @@ def _tags(tags: NDArray[np.int64] | list[str] | None) -> NDArray[Any] | None:
     if isinstance(tags, list):
         return np.array(tags) if any(tags) else None
     return tags
-
-
-_BLOCK_FIELDS = {field.name for field in fields(Block)}
-
-
-def _with_space(block: Block, space: Any) -> Block:
-    """Return the block with the feature space of its rows."""
-    if space is None or "space" not in _BLOCK_FIELDS:
-        return block
-    changes = {"space": space}
-    return replace(block, **changes)
 
 
 def in_bytes(size: int) -> str:

@@ -137,8 +137,8 @@ class CsvParser:
         return f"line longer than {limit}; a row must fit in that. Check that the file has line ends, and is CSV text."
 
     def _find_delimiter(self, head: bytes) -> str:
-        self._delimiter = self._reading.facts["delimiter"] = self._sniffed(head)
-        return self._delimiter
+        found = self._delimiter = self._reading.facts["delimiter"] = self._sniffed(head)
+        return found
 
     def _sniffed(self, head: bytes) -> str:
         """Return the delimiter that the most first rows have equally often; that of .tsv files is the tab."""
@@ -275,9 +275,10 @@ class CsvParser:
 
         if bad.rule == RAGGED:
             cells, columns = bad.token.decode().split()
+            has = f"{cells} cell" if cells == "1" else f"{cells} cells"
             return (
-                f"this row has {cells} cell{'' if cells == '1' else 's'}, but there are {columns} columns. Put cells that contain the delimiter in "
-                f"quotes; the delimiter is {self._delimiter!r}."
+                f"this row has {has}, but there are {columns} columns. Put cells that contain the delimiter in quotes; "
+                f"the delimiter is {self._delimiter!r}."
             )
         message = table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
         if bad.rule in (AFTER_QUOTE, UNCLOSED):
