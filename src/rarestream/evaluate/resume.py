@@ -127,7 +127,7 @@ def reading_settings(
     settings = place.settings
     learned = _format_of(settings["format"], files[0]["name"]) or load_format(DEFAULT)
     named = format_of_suffix(data[0].name) if format is None and data is not None else None
-    # The model's files may not be of the format that their suffix names; then those with the same suffix are not either.
+    # The model's files may not be of the format that their suffix names; others with that suffix are not, either.
     own = None if settings["format"] is not None and named == format_of_suffix(files[0]["name"]) else named
     wanted = find_format(format, ()) if format is not None else own or learned
     found = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError
-from rarestream.features import Hashed
+from rarestream.features import Columns
 from rarestream.readers.labels import LabelRule, OneLabelError
 from rarestream.readers.locations import PieceLines
 from rarestream.readers.parser import ParsedRows, RowRules
@@ -44,9 +44,9 @@ class RowsToBlocks:
         self.rule = LabelRule(options.positive, options.labels_optional, options.classes)
 
     @property
-    def _space(self) -> Hashed | None:
+    def _space(self) -> Any:
         """The feature space of the rows as a Block has it: None for column numbers."""
-        return self.rules.space if isinstance(self.rules.space, Hashed) else None
+        return None if isinstance(self.rules.space, Columns) else self.rules.space
 
     def add_names(self, rows: ParsedRows) -> None:
         """Add the names that came with these rows to their space. A name comes once, whatever becomes of the row."""
