@@ -133,8 +133,8 @@ _BLOCK_FIELDS = {field.name for field in fields(Block)}
 
 
 def _with_space(block: Block, space: Any) -> Block:
-    """Return the block with the feature space of its rows."""
-    if space is None or "space" not in _BLOCK_FIELDS:
+    """Return the block with the feature space of its rows; a Block of column numbers has none."""
+    if not isinstance(space, Hashed) or "space" not in _BLOCK_FIELDS:
         return block
     changes = {"space": space}
     return replace(block, **changes)

@@ -276,8 +276,8 @@ class CsvParser:
         if bad.rule == RAGGED:
             cells, columns = bad.token.decode().split()
             return (
-                f"this row has {cells} cell{'' if cells == '1' else 's'}, but there are {columns} columns. Put cells that "
-                f"contain the delimiter in quotes; the delimiter is {self._delimiter!r}."
+                f"this row has {cells} cell{'' if cells == '1' else 's'}, but there are {columns} columns. Put cells "
+                f"that contain the delimiter in quotes; the delimiter is {self._delimiter!r}."
             )
         message = table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
         if bad.rule in (AFTER_QUOTE, UNCLOSED):
