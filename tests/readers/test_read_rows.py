@@ -114,7 +114,7 @@ Pair = namedtuple("Pair", "first second")
         ({"a": {"b": {"c": 2.5, "d": None}}, "e": True}, {("x.a.b", "c"): 2.5, ("x", "e=true"): 1}),
         ({"big": 2**100, "d": DAY, "f": np.float32(2)}, {("x", "big"): 2.0**100, ("x", "d=2026-01-02T10:30:00"): 1, ("x", "f"): 2}),
     ],
-    ids=repr,
+    ids=lambda value: None if "{" in repr(value) else repr(value),  # the order of a set differs from run to run
 )  # fmt: skip
 def test_a_value_becomes_features(value: Any, expected: dict[tuple[str, str], float]) -> None:
     for rows in ([{"x": value}], [{"x": "before"}, {"x": value}]):
