@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntFlag
 from typing import Any, NamedTuple
 
 from rarestream import _native
 
 NUMBERS = ("soft", "raw")  # how numbers become features
-NGRAMS = re.compile(r"(words|chars):([1-9][0-9]?)(-([1-9][0-9]?))?", re.ASCII)
+NGRAMS = r"(words|chars):([1-9][0-9]?)(-([1-9][0-9]?))?"
 LONGEST_NGRAM = 16
 
 
-class Kind(IntFlag):
-    """What the cells of a column are; a column may be several kinds at once."""
+class Kind:  # plain numbers: an enum takes a millisecond to make, at every start of the program
+    """What the cells of a column are: flags, as a column may be several kinds at once."""
 
     CATEGORY = 1
     NUMBER = 2
@@ -25,11 +24,10 @@ class Kind(IntFlag):
     AUTO = 16  # decided for each value
 
 
-ALL_KINDS = int(Kind.CATEGORY | Kind.NUMBER | Kind.TEXT | Kind.DATE | Kind.AUTO)
+ALL_KINDS = Kind.CATEGORY | Kind.NUMBER | Kind.TEXT | Kind.DATE | Kind.AUTO
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnPlan:
+class ColumnPlan(NamedTuple):
     """A column and what its cells are: flags of `Kind`; 0 if the column is ignored."""
 
     name: str
@@ -187,7 +185,7 @@ def table_parser(plan: TablePlan, bits: int, names: bool) -> tuple[_native.Table
 
 def ngram_sizes(text: Any) -> NgramSizes:
     """Return what "words:1-2" or "chars:3-5" means; ValueError, whose text continues "must be", for anything else."""
-    sizes = NGRAMS.fullmatch(text) if isinstance(text, str) else None
+    sizes = re.fullmatch(NGRAMS, text, re.ASCII) if isinstance(text, str) else None
     if sizes is not None:
         shortest, longest = int(sizes[2]), int(sizes[4] or sizes[2])
         if shortest <= longest <= LONGEST_NGRAM:

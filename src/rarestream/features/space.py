@@ -11,8 +11,6 @@ seen, and how the columns of its table become features.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -117,6 +115,9 @@ class Hashed:
     @property
     def fingerprint(self) -> str:
         """Text that is the same for spaces that give the same rows the same slots."""
+        import hashlib
+        import json
+
         plan = None if self.plan is None else self.plan.settings()
         what = {"space": "hashed", "hash": "murmur3_x86_32", "bits": self.bits, "plan": plan}
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]

@@ -186,12 +186,12 @@ def _kinds(column: ColumnCounts, options: TableOptions) -> int:
         return int(kinds)
     numbers = column.whole + column.decimal
     if column.text or (column.date and numbers):
-        return int(Kind.CATEGORY)
+        return Kind.CATEGORY
     if column.date:
-        return int(Kind.DATE)
+        return Kind.DATE
     if column.decimal:
-        return int(Kind.NUMBER)
-    return int(Kind.CATEGORY | Kind.NUMBER if column.whole else Kind.AUTO)
+        return Kind.NUMBER
+    return Kind.CATEGORY | Kind.NUMBER if column.whole else Kind.AUTO
 
 
 def _check_columns(names: Sequence[str], options: TableOptions, open: bool) -> None:
