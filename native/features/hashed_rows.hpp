@@ -32,27 +32,19 @@ public:
 
     std::int64_t nonzeros() const { return filled_; }  // of all rows, the current one included
 
-    void begin_row() {
-        begin_ = filled_;
-        names_ = 0;
-    }
+    void begin_row() { begin_ = filled_; }
 
     // Forgets the features of the current row.
-    void drop_row() { filled_ = begin_; }
+    void drop_row() {
+        filled_ = begin_;
+        for (const NewName& dropped : new_names_) filter_->forget(dropped.hash);
+        new_names_.clear();
+    }
 
     // A feature of the current row, by the hash of its name, which is all 32 bits of it. The views must be valid until the
-    // row ends: only then is the name looked up, because by then the memory for that has arrived.
+    // row ends: the names of a row that is dropped are not kept.
     void add(std::uint32_t hash, std::string_view space, std::string_view name, float value) {
-        if (filter_) {
-            filter_->prefetch(hash);
-            if (names_ == pending_.size()) pending_.resize(2 * names_ + 64);
-            Pending& feature = pending_[names_++];  // its numbers one by one: copying it whole would wait for the stores
-            feature.hash = hash;
-            feature.space = space.data();
-            feature.space_size = space.size();
-            feature.name = name.data();
-            feature.name_size = name.size();
-        }
+        if (filter_ && filter_->is_new(hash)) new_names_.push_back({hash, space, name});
         add_known(hash, value);
     }
 
@@ -90,11 +82,8 @@ public:
                 }
             }
         }
-        for (std::size_t i = 0; i < names_; ++i) {
-            const Pending& feature = pending_[i];
-            if (!filter_->is_new(feature.hash)) continue;
-            rows_.names.add(feature.hash, {feature.space, feature.space_size}, {feature.name, feature.name_size});
-        }
+        for (const NewName& kept : new_names_) rows_.names.add(kept.hash, kept.space, kept.name);
+        new_names_.clear();
         rows_.indptr.push_back(filled_);
         if (filled_ > begin_) {
             rows_.width = std::max<std::int64_t>(rows_.width, std::int64_t{rows_.indices[filled_ - 1]} + 1);
@@ -194,20 +183,16 @@ private:
         return true;
     }
 
-    struct Pending {
+    struct NewName {
         std::uint32_t hash;
-        const char* space;
-        std::size_t space_size;
-        const char* name;
-        std::size_t name_size;
+        std::string_view space, name;
     };
 
     std::uint32_t mask_;
     NameFilter* filter_;
     ParsedRows& rows_;
     std::int64_t begin_ = 0, filled_ = 0, capacity_ = 0;
-    std::vector<Pending> pending_;  // the names of the current row, `names_` of them
-    std::size_t names_ = 0;
+    std::vector<NewName> new_names_;  // of the current row
     std::vector<std::uint64_t> keys_;
     std::vector<std::uint32_t> ends_;  // of the buckets in `keys_`
     std::vector<float> unsorted_;

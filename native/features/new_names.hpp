@@ -74,6 +74,9 @@ public:
         return true;
     }
 
+    // The name with this hash was not collected after all.
+    void forget(std::uint32_t hash) { last_[hash & (SIZE - 1)] = 0; }
+
 private:
     static constexpr int BITS = 22;
     static constexpr std::size_t SIZE = std::size_t{1} << BITS;
