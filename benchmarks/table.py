@@ -110,6 +110,7 @@ def _named_bars(results: Results) -> list[Bar]:
         against("VW text to model vs vw --ftrl, all cores", "vw --ftrl, start-up deducted", "vw to model", 5, 8),
         against("CSV to model vs pandas + FeatureHasher + SGD", "pandas + FeatureHasher + SGD", "csv to model", 15, 30),
         against("CSV to model vs script | vw", "script | vw, start-up deducted", "csv to model", 10, 10),
+        against("cells hashed vs FeatureHasher, all cores", "FeatureHasher, one core", "csv cells hashed", 15, 25),
         against(
             "cells hashed vs FeatureHasher, one core", "FeatureHasher, one core", "csv cells hashed, one core", 15, 25
         ),
