@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rarestream import Block, DataError, Hashed, Model
-from rarestream.evaluate import changed_weights, largest_weights, namespace_shares
+from rarestream.evaluate.namespaces import changed_weights, largest_weights, namespace_shares
 from rarestream.learners import make_learner
 
 

@@ -12,7 +12,7 @@ from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.blocks import Block
-    from rarestream.evaluate import Weight
+    from rarestream.evaluate.namespaces import Weight
     from rarestream.model import Model
 
 MOST_NAMESPACES = 30
@@ -48,7 +48,7 @@ def inspect(
     with --on DATA, by the variance of what it adds to the scores of these rows.
     """
     from rarestream import modelfile
-    from rarestream.evaluate import changed_weights, largest_weights, namespace_shares
+    from rarestream.evaluate.namespaces import changed_weights, largest_weights, namespace_shares
     from rarestream.features import Hashed
     from rarestream.model import Model
 
