@@ -22,6 +22,7 @@ from rarestream import Block
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent / "build" / "bench-data"
+CACHE.mkdir(parents=True, exist_ok=True)
 AHEAD = (0, 30, 60, 120, 240)  # prefetch distances tried for the limit; the best one counts
 
 
@@ -31,7 +32,6 @@ def library() -> ctypes.CDLL:
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise SystemExit("bench: no C++ compiler found; set CXX.")
-    CACHE.mkdir(parents=True, exist_ok=True)
     built = CACHE / f"machine-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}.so"
     if not built.exists():
         flags = ["-O3", "-march=native", "-ffast-math", "-std=c++17", "-shared", "-fPIC"]

@@ -66,7 +66,6 @@ def make(shape: Shape, fraction: float = 1.0) -> Data:
     """The shape's rows, in memory and as text files; a fifth more rows to test on."""
     n = int(shape.n * fraction)
     everything = rows(shape, n + n // 5)
-    machine.CACHE.mkdir(parents=True, exist_ok=True)
     stem = machine.CACHE / f"{shape.name}-{n}-{SEED}"
     data = Data(shape, everything[:n], everything[n:], stem.with_suffix(".svm"), stem.with_suffix(".vw"))
     for path in (data.svmlight, data.vw):

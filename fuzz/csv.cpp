@@ -29,6 +29,8 @@ features::TablePlan plan_of(unsigned choice) {
     plan.add_column("number", choice & 32 ? unsigned{NUMBER} : NUMBER | CATEGORY, Role::feature);
     plan.add_column("date", DATE, Role::feature);
     plan.add_column("weight", CATEGORY, choice & 64 ? Role::importance : Role::tag);
+    plan.add_column("category", CATEGORY, Role::feature);  // such cells are hashed together
+    plan.add_column("other", CATEGORY, Role::feature);
     plan.crosses.push_back({"auto*text", murmur3("auto*text", 0), {1, 2}});
     plan.finish();
     return plan;
@@ -61,7 +63,7 @@ Made parsed(const char* text, std::size_t size, const features::TablePlan& plan,
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 2) return 0;
     const features::TablePlan plan = plan_of(data[0]);
-    const std::size_t columns = 1 + data[1] % 7;
+    const std::size_t columns = 1 + data[1] % 9;
     const std::int64_t many = std::int64_t{1} << 40;
     csv::Options options{{",\t;|"[data[1] >> 6], data[1] & 32 ? '\0' : '"'}, false, data[1] & 16 ? 1 : many};
     const char* text = reinterpret_cast<const char*>(data) + 2;

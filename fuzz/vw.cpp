@@ -11,10 +11,10 @@ using namespace rarestream::fuzz;
 
 namespace {
 
-ParsedRows parsed(const char* text, std::size_t size, const vw::Options& options, svmlight::Isa isa,
+ParsedRows parsed(const char* text, std::size_t size, const vw::Options& options, Isa isa,
                   features::NameFilter* filter = nullptr) {
     ParsedRows rows;
-    vw::Parser(options, vw::find_separators(isa), filter, rows).parse(ExactCopy(text, size).data(), size);
+    vw::Parser(options, isa, filter, rows).parse(ExactCopy(text, size).data(), size);
     return rows;
 }
 
@@ -38,18 +38,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const char* text = reinterpret_cast<const char*>(data) + 1;
     --size;
     static features::NameFilter filter;  // megabytes: a new one each time would take longer than parsing
-    check_names(parsed(text, size, options, svmlight::best_isa(), &filter));
-    const ParsedRows whole = parsed(text, size, options, svmlight::Isa::portable);
+    check_names(parsed(text, size, options, best_isa(), &filter));
+    const ParsedRows whole = parsed(text, size, options, Isa::portable);
     check_sound(whole, options.stop_after, size);
     require(whole.width <= std::int64_t{1} << options.bits, "slots are below 2^bits");
-    if (svmlight::has_avx2()) {
-        require(same(whole, parsed(text, size, options, svmlight::Isa::avx2)), "AVX2 and portable agree");
+    if (has_avx2()) {
+        require(same(whole, parsed(text, size, options, Isa::avx2)), "AVX2 and portable agree");
     }
     if (options.stop_after > 1 && size > 1) {
         std::size_t cut = size * data[0] / 256;
         while (cut > 0 && text[cut - 1] != '\n') --cut;
-        check_cut(whole, parsed(text, cut, options, svmlight::Isa::portable),
-                  parsed(text + cut, size - cut, options, svmlight::best_isa()));
+        check_cut(whole, parsed(text, cut, options, Isa::portable), parsed(text + cut, size - cut, options, best_isa()));
     }
     return 0;
 }

@@ -189,6 +189,23 @@ inline std::uint32_t bits(float number) {
     return found;
 }
 
+// Whether so many numbers are all zero bits.
+template <class Real>
+bool all_zero(const Real* numbers, std::int64_t count) {
+    typedef std::uint64_t TwoWords __attribute__((vector_size(16)));
+    constexpr std::int64_t STEP = 4 * sizeof(TwoWords) / sizeof(Real);
+    std::int64_t i = 0;
+    for (; i + STEP <= count; i += STEP) {
+        TwoWords words[4];
+        std::memcpy(words, numbers + i, sizeof words);
+        const TwoWords all = (words[0] | words[1]) | (words[2] | words[3]);
+        if (all[0] | all[1]) return false;
+    }
+    for (; i < count; ++i)
+        if (bits(numbers[i])) return false;
+    return true;
+}
+
 // The coordinates of which some number is not all zero bits (-0.0 is not, so that a state read back from a file has the
 // same bits), and their numbers, column by column: what a model file keeps.
 template <class Real>
@@ -202,9 +219,12 @@ nb::tuple touched(TableArray<Real> table) {
     std::unique_ptr<Real[]> kept;
     {
         nb::gil_scoped_release released;
-        constexpr std::int64_t CHUNK = 4096;  // coordinates, collected without a branch: it would be mispredicted
+        constexpr std::int64_t CHUNK = 32;  // coordinates, collected without a branch: it would be mispredicted
+        const bool dense = row_stride == columns && column_stride == 1;
         std::int32_t chunk[CHUNK];
         for (std::int64_t start = 0; start < slots; start += CHUNK) {
+            // Most of a large table is zero: many rows are touched by few features.
+            if (dense && all_zero(all + start * columns, std::min(slots - start, CHUNK) * columns)) continue;
             std::size_t count = 0;
             for (std::int64_t j = start; j < std::min(slots, start + CHUNK); ++j) {
                 bool any = false;

@@ -14,7 +14,7 @@ namespace {
 
 nb::tuple parse_svmlight(In<std::uint8_t> text, int first_index, bool label_required, std::int64_t stop_after,
                          const std::string& isa) {
-    const svmlight::Isa chosen = svmlight::isa_named(isa);
+    const Isa chosen = isa_named(isa);
     if (text.size() > (std::size_t{1} << 31)) throw std::invalid_argument("a chunk of text is at most 2 GiB");
     const char* const begin = reinterpret_cast<const char*>(text.data());
     const std::size_t size = text.size();

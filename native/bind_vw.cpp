@@ -30,13 +30,13 @@ void start(VwParser* made, int bits, bool names) {
 
 nb::tuple parse(VwParser& parser, In<std::uint8_t> text, std::int64_t stop_after, const std::string& isa) {
     const auto [begin, size] = text_of(text);
-    const vw::FindSeparators find = vw::find_separators(svmlight::isa_named(isa));
+    const Isa chosen = isa_named(isa);
     ParsedRows rows;
     {
         nb::gil_scoped_release released;
         features::NameFilter* const filter =
             parser.names ? &parser.filters.mine([] { return std::make_unique<features::NameFilter>(); }) : nullptr;
-        vw::Parser({parser.bits, stop_after}, find, filter, rows).parse(begin, size);
+        vw::Parser({parser.bits, stop_after}, chosen, filter, rows).parse(begin, size);
     }
     return parsed_rows_tuple(std::move(rows));
 }

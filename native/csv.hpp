@@ -159,7 +159,7 @@ public:
 
     // The text consists of whole rows; the last line end may be missing.
     void parse(const char* text, std::size_t size) {
-        const char* const end = text + size;
+        const char* const end = text_end_ = text + size;
         sink_.reserve(size / 5 + 64);
         Scanner scanner(text, end, options_.dialect);
         const char* at = text;
@@ -194,11 +194,6 @@ public:
     }
 
 private:
-    struct Cell {
-        const char* begin;
-        const char* end;
-    };
-
     // Splits the row at `at` into cells; returns where the next one starts.
     const char* row(Scanner& scanner, const char* at, const char* end) {
         const char delimiter = options_.dialect.delimiter, quote = options_.dialect.quote;
@@ -228,8 +223,7 @@ private:
 
     void add(const char* begin, const char* end) {
         if (count_ == cells_.size()) cells_.resize(2 * count_ + 16);
-        cells_[count_].begin = begin;
-        cells_[count_++].end = end;
+        cells_[count_++] = {begin, static_cast<std::size_t>(end - begin)};
     }
 
     // The cell in quotes that opens at `at`; returns the delimiter or line end after it.
@@ -302,9 +296,12 @@ private:
             rows_.bad.push_back({line, place_ - row_ + 1, fault_, std::move(token)});
             return;
         }
-        for (std::size_t i = 0; i < width; ++i) {
-            if (columns_[i] < 0) continue;
-            sink_.text(columns_[i], {cells_[i].begin, static_cast<std::size_t>(cells_[i].end - cells_[i].begin)});
+        if (text_end_ - end >= static_cast<std::ptrdiff_t>(features::Names::READABLE)) {
+            sink_.texts(columns_.data(), cells_.data(), width);
+        } else {
+            for (std::size_t i = 0; i < width; ++i) {
+                if (columns_[i] >= 0) sink_.text(columns_[i], cells_[i]);
+            }
         }
         std::int64_t column = 1;
         if (sink_.failed()) {
@@ -318,8 +315,9 @@ private:
     const std::vector<int>& columns_;
     Options options_;
     ParsedRows& rows_;
-    std::vector<Cell> cells_;
+    std::vector<std::string_view> cells_;
     std::size_t count_ = 0;  // of the current row
+    const char* text_end_ = nullptr;
     // The current row.
     bool suspicious_ = false;  // whether it may have a NUL or invalid UTF-8
     const char* row_ = nullptr;

@@ -5,40 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <stdexcept>
-#include <string>
 #include <system_error>
 
+#include "isa.hpp"
 #include "platform.hpp"
 #include "svmlight_digits.hpp"
 #include "svmlight_number.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace rarestream::svmlight {
-
-enum class Isa { portable, avx2 };
-
-inline bool has_avx2() { return cpu_has_avx2() && cpu_has_bmi(); }
-
-// The fastest instruction set of this machine, unless RARESTREAM_ISA=portable.
-inline Isa best_isa() {
-    const char* wanted = std::getenv("RARESTREAM_ISA");
-    if (wanted && std::strcmp(wanted, "portable") == 0) return Isa::portable;
-    return has_avx2() ? Isa::avx2 : Isa::portable;
-}
-
-// By its name; empty: the fastest.
-inline Isa isa_named(const std::string& name) {
-    if (name.empty()) return best_isa();
-    if (name == "portable") return Isa::portable;
-    if (name == "avx2" && has_avx2()) return Isa::avx2;
-    throw std::invalid_argument("isa must be '', 'portable' or 'avx2' (where the machine has it), got '" + name + "'");
-}
 
 // Where the next pair is written, and what is known of the row so far.
 struct RowBuilder {
@@ -131,7 +106,6 @@ inline const char* some_pairs(const char* at, RowBuilder& row, std::ptrdiff_t li
 inline const char* fast_pairs_portable(const char* at, RowBuilder& run) { return some_pairs(at, run, PTRDIFF_MAX); }
 
 #if defined(__x86_64__)
-#define RARESTREAM_AVX2 __attribute__((target("avx2,bmi,bmi2")))
 
 // A bit for every separator in 64 bytes: whatever is not above the blank, and the colon.
 RARESTREAM_AVX2 inline std::uint64_t separators(const char* p) {

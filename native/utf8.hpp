@@ -10,10 +10,12 @@ namespace rarestream {
 // Where the first byte is that is not part of a valid character; `end` if there is none.
 inline const char* first_invalid_utf8(const char* at, const char* end) {
     while (at != end) {
-        for (; end - at >= 32; at += 32) {
-            std::uint64_t words[4];
+        for (; end - at >= 64; at += 64) {
+            typedef std::uint64_t TwoWords __attribute__((vector_size(16)));
+            TwoWords words[4];
             std::memcpy(words, at, sizeof words);
-            if ((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080ull) break;
+            const TwoWords all = (words[0] | words[1]) | (words[2] | words[3]);
+            if ((all[0] | all[1]) & 0x8080808080808080ull) break;
         }
         if (at == end) break;
         const unsigned char c = static_cast<unsigned char>(*at);

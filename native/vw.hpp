@@ -63,9 +63,7 @@ inline std::size_t find_separators_portable(const char* at, std::size_t blocks, 
 }
 
 #if defined(__x86_64__)
-RARESTREAM_AVX2
-__attribute__((target("popcnt"))) inline std::size_t find_separators_avx2(const char* at, std::size_t blocks,
-                                                                          std::uint16_t* found) {
+RARESTREAM_AVX2 inline std::size_t find_separators_avx2(const char* at, std::size_t blocks, std::uint16_t* found) {
     const __m256i blank = _mm256_set1_epi8(' '), colon = _mm256_set1_epi8(':'), bar = _mm256_set1_epi8('|');
     const auto separators = [&](const char* p) __attribute__((target("avx2"))) {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
@@ -90,9 +88,9 @@ __attribute__((target("popcnt"))) inline std::size_t find_separators_avx2(const 
 }
 #endif
 
-inline FindSeparators find_separators(svmlight::Isa isa) {
+inline FindSeparators find_separators(Isa isa) {
 #if defined(__x86_64__)
-    if (isa == svmlight::Isa::avx2) return find_separators_avx2;
+    if (isa == Isa::avx2) return find_separators_avx2;
 #endif
     (void)isa;
     return find_separators_portable;
@@ -114,7 +112,7 @@ public:
     void keep(const Place& place) { place_ = place; }
 
     RARESTREAM_ALWAYS_INLINE const char* next(Place& place) {
-        while (place.next == place.last) place = filled(place.window + window);
+        while (__builtin_expect(place.next == place.last, 0)) place = filled(place.window + window);
         return place.window + *place.next++;
     }
 
@@ -195,8 +193,8 @@ struct Options {
 class Parser {
 public:
     // `filter` is the calling thread's own; without one, no names are collected.
-    Parser(const Options& options, FindSeparators find, features::NameFilter* filter, ParsedRows& rows)
-        : options_(options), find_(find), rows_(rows), hashed_(options.bits, filter, rows) {}
+    Parser(const Options& options, Isa isa, features::NameFilter* filter, ParsedRows& rows)
+        : options_(options), find_(find_separators(isa)), rows_(rows), hashed_(options.bits, filter, rows, isa) {}
 
     // The text consists of whole lines; the last line end may be missing.
     void parse(const char* text, std::size_t size) {
@@ -217,11 +215,19 @@ public:
 private:
     static constexpr std::size_t padding = 64;
     static constexpr int most_words = 3;  // before the bar, the tag aside
-    static constexpr unsigned seeds = 64;
+    static constexpr unsigned known_spaces = 64;
 
-    struct Seed {
-        std::uint64_t text = 0;  // of a namespace of up to eight bytes, none of which is 0
-        std::uint32_t seed = 0;
+    // A namespace of up to six bytes as it is written, from its bar to the blank after it, and its hash.
+    struct Space {
+        std::uint64_t text = 0, mask = 0;  // of eight bytes, those that count
+        std::uint32_t seed = 0, size = 0;
+    };
+
+    // The text of a feature's value, and what it is multiplied by.
+    struct Written {
+        const char* begin;  // nullptr: there is none
+        const char* end;
+        double scale;
     };
 
     // The lines from `at` to `end`; the last byte is a newline, and `padding` more may be read. False: stopped.
@@ -231,7 +237,7 @@ private:
         while (at != end) {
             ++rows_.lines_read;
             line_ = at;
-            spaces_ = 0;
+            irregular_ = false;
             hashed_.begin_row();
             if (row(separators, at, end)) {
                 keep();
@@ -252,11 +258,7 @@ private:
             return false;
         }
         if (!head(separators, at)) return false;
-        Separators::Place place = separators.place();
-        bool fine = true;
-        while (fine && *at == '|') fine = features(separators, place, at);
-        separators.keep(place);
-        if (!fine) return false;
+        if (!features(separators, at)) return false;
         if (!ends_line(at)) return reject(Rule::control, at, 1);
         if (!hashed_.end_row()) return reject(Rule::sum, line_, 0);
         return true;
@@ -338,54 +340,135 @@ private:
         return (number && start == 0) || reject(Rule::base, word);
     }
 
-    // The namespace that starts at the bar `at`, and its features. `at` is left at the separator after them.
-    RARESTREAM_ALWAYS_INLINE bool features(Separators& separators, Separators::Place& place, const char*& at) {
-        const char* begin = at + 1;
-        at = separators.next(place);
-        const std::string_view space = view(begin, at);
-        const std::uint32_t seed = seed_of(space);
-        double scale = 1;
-        if (*at == ':') {
-            if (space.empty()) return reject(Rule::space_name, at, token(at));
-            begin = at + 1;
-            at = separators.next(place);
-            if (!number(begin, at, Rule::scale_number, scale)) return false;
-            if (!fits(scale)) return reject(Rule::value_large, begin, at - begin);
-        }
-        std::uint32_t unnamed = 0;  // features without a name so far
-        while (*at == ' ' || *at == '\t') {
-            begin = at + 1;
-            at = separators.next(place);
-            const std::string_view name = view(begin, at);
-            float value = static_cast<float>(scale);
-            if (*at == ':') {
-                const char* const text = at + 1;
-                at = separators.next(place);
-                double written;
-                if (!number(text, at, Rule::value_number, written)) return false;
-                if (scale != 1) written *= scale;
-                if (!fits(written)) return reject(Rule::value_large, text, at - text);
-                value = static_cast<float>(written);
-                if (name.empty()) {
-                    if (value != 0) hashed_.add(seed + unnamed, space, name_of_unnamed(unnamed), value);
-                    ++unnamed;
+    // The namespaces from the bar `at` on, with their features. `at` is left at the separator after them. False: rejected.
+    //
+    // This loop only finds where names and values are; what they are is found out for many at once, by add_waiting.
+    bool features(Separators& separators, const char*& at) {
+        Separators::Place place = separators.place();
+        const char* begin;  // of the text between two separators
+        const char* end = at;
+        char stop = '|';  // the separator at `end`
+        std::size_t waiting = 0;
+        const auto next = [&]() RARESTREAM_INLINE_LAMBDA {
+            begin = end + 1;
+            end = separators.next(place);
+            stop = *end;
+        };
+        bool fine = true;
+        for (unsigned count = 0; stop == '|' && fine; ++count) {
+            Space& known = spaces_[count % known_spaces];
+            const char* const space = end + 1;
+            std::uint32_t seed = known.seed;
+            double scale = 1;
+            if ((svmlight::load_eight(end) & known.mask) == known.text && place.next != place.last && known.mask) {
+                end = space + known.size;
+                stop = ' ';
+                ++place.next;
+            } else {
+                next();
+                seed = seed_of(view(space, end), stop, known);
+            }
+            if (stop == ':') {
+                next();
+                double found = 1;
+                fine = add_waiting(waiting) && scale_of(space, begin, end, found);
+                if (!fine) break;
+                waiting = 0;
+                scale = found;
+            }
+            const float unwritten = static_cast<float>(scale);  // the value of features without one
+            std::uint32_t unnamed = 0;                          // features without a name so far
+            irregular_ |= unwritten == 0;
+            while (stop == ' ' || stop == '\t') {
+                next();
+                const std::size_t size = static_cast<std::size_t>(end - begin);
+                if (size == 0 && stop != ':') continue;
+                if (waiting == features::Names::SIZE) {
+                    if (!(fine = add_waiting(waiting))) break;
+                    waiting = 0;
+                }
+                names_.texts[waiting] = begin;
+                names_.sizes[waiting] = static_cast<std::uint32_t>(size);
+                names_.hashes[waiting] = seed;
+                spaces_of_names_[waiting] = space;
+                values_[waiting] = unwritten;
+                if (stop != ':') {
+                    written_[waiting].begin = nullptr;
+                    ++waiting;
                     continue;
                 }
-            } else if (name.empty()) {
-                continue;
+                next();
+                irregular_ = true;
+                written_[waiting++] = {begin, end, scale};
+                if (size == 0) {
+                    if (!(fine = add_unnamed(waiting, seed + unnamed, unnamed))) break;
+                    waiting = 0;
+                    ++unnamed;
+                }
             }
-            if (value != 0) hashed_.add(features::murmur3_padded(begin, name.size(), seed), space, name, value);
         }
+        fine = fine && add_waiting(waiting);
+        separators.keep(place);
+        at = end;
+        return fine;
+    }
+
+    // The number after the colon of a namespace.
+    __attribute__((noinline)) bool scale_of(const char* space, const char* begin, const char* end, double& scale) {
+        if (space + 1 == begin) return reject(Rule::space_name, space, token(space));
+        return number(begin, end, Rule::scale_number, scale) &&
+               (fits(scale) || reject(Rule::value_large, begin, end - begin));
+    }
+
+    // Adds the features that wait, in the order in which they are written. False: a value is rejected.
+    __attribute__((noinline)) bool add_waiting(std::size_t waiting) {
+        if (irregular_ && !read_values(waiting)) return false;
+        hashed_.add(names_, values_, waiting, [this](std::size_t i) { return space_of(i); });
         return true;
     }
 
-    // The hash of a namespace. It mostly has the same place in every row, and the one there before is remembered.
-    std::uint32_t seed_of(std::string_view space) {
-        if (space.size() - 1 > 7) return features::murmur3_padded(space.data(), space.size(), 0);
-        Seed& known = seeds_[spaces_++ % seeds];
-        const std::uint64_t text = svmlight::aligned_right(svmlight::load_eight(space.data()), unsigned(space.size()));
-        if (known.text != text) known = {text, features::murmur3_padded(space.data(), space.size(), 0)};
-        return known.seed;
+    // Reads the values of the features that wait, and drops those that are zero.
+    __attribute__((noinline)) bool read_values(std::size_t& waiting) {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < waiting; ++i) {
+            if (written_[i].begin && !value_of(written_[i], values_[i])) return false;
+            names_.texts[kept] = names_.texts[i];
+            names_.sizes[kept] = names_.sizes[i];
+            names_.hashes[kept] = names_.hashes[i];
+            spaces_of_names_[kept] = spaces_of_names_[i];
+            values_[kept] = values_[i];
+            kept += values_[i] != 0;
+        }
+        waiting = kept;
+        return true;
+    }
+
+    // The last feature that waits has no name: its slot is given. False: a value is rejected.
+    __attribute__((noinline)) bool add_unnamed(std::size_t waiting, std::uint32_t slot, std::uint32_t number) {
+        const Written written = written_[--waiting];
+        const std::string_view space = space_of(waiting);
+        float value;
+        if (!add_waiting(waiting) || !value_of(written, value)) return false;
+        if (value != 0) hashed_.add(slot, space, name_of_unnamed(number), value);
+        return true;
+    }
+
+    RARESTREAM_ALWAYS_INLINE bool value_of(const Written& written, float& value) {
+        double found;
+        if (!number(written.begin, written.end, Rule::value_number, found)) return false;
+        if (written.scale != 1) found *= written.scale;
+        value = static_cast<float>(found);
+        return fits(found) || reject(Rule::value_large, written.begin, written.end - written.begin);
+    }
+
+    // The hash of a namespace, which is remembered if it is short.
+    __attribute__((noinline)) std::uint32_t seed_of(std::string_view space, char stop, Space& known) {
+        const std::uint32_t seed = features::murmur3_padded(space.data(), space.size(), 0);
+        if (space.size() <= 6 && stop == ' ') {
+            const std::uint64_t mask = ~0ull >> (8 * (6 - space.size()));
+            known = {svmlight::load_eight(space.data() - 1) & mask, mask, seed, static_cast<std::uint32_t>(space.size())};
+        }
+        return seed;
     }
 
     // A feature without a name has the slot of its namespace, the next one the slot after that. They are remembered as :0,
@@ -397,6 +480,13 @@ private:
             return made;
         }();
         return number < names->size() ? std::string_view((*names)[number]) : ":";
+    }
+
+    std::string_view space_of(std::size_t i) const {
+        const char* const begin = spaces_of_names_[i];
+        const char* end = begin;
+        while (static_cast<unsigned char>(*end) > ' ' && *end != ':' && *end != '|') ++end;
+        return view(begin, end);
     }
 
     // The number from `text` to the separator at `stop`. False: there is none, and the row is rejected.
@@ -453,11 +543,16 @@ private:
     FindSeparators find_;
     ParsedRows& rows_;
     features::HashedRows hashed_;
-    bool suspicious_ = false;  // whether some line is not UTF-8
-    Seed seeds_[seeds];
+    bool suspicious_ = false;     // whether some line is not UTF-8
+    Space spaces_[known_spaces];  // the last one at each place in a row: mostly it is there again
+    // Features of the current row that are not hashed yet.
+    features::Names names_;
+    const char* spaces_of_names_[features::Names::SIZE];
+    float values_[features::Names::SIZE];
+    Written written_[features::Names::SIZE];
+    bool irregular_ = false;  // whether values of the row are written, or may be zero
     // The current row.
     const char* line_ = nullptr;
-    unsigned spaces_ = 0;
     double label_ = 0, importance_ = 1;
     std::string_view tag_ = {};
     std::int32_t column_ = 1;

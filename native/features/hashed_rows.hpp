@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "csr.hpp"
+#include "features/hash_names.hpp"
 #include "features/murmur3.hpp"
 #include "features/new_names.hpp"
+#include "features/sort_row.hpp"
 #include "parsed_rows.hpp"
 
 namespace rarestream::features {
@@ -20,8 +22,9 @@ namespace rarestream::features {
 class HashedRows {
 public:
     // `filter` is the calling thread's own; without one, no names are collected.
-    HashedRows(int bits, NameFilter* filter, ParsedRows& rows)
-        : mask_((std::uint32_t{1} << bits) - 1), filter_(filter), rows_(rows) {
+    HashedRows(int bits, NameFilter* filter, ParsedRows& rows, Isa isa)
+        : mask_((std::uint32_t{1} << bits) - 1), filter_(filter), rows_(rows), hash_names_(hash_names(isa)),
+          sort_short_(sort_short_row(isa)) {
         grow(1 << 8);
     }
 
@@ -60,6 +63,27 @@ public:
         rows_.values[filled_++] = value;
     }
 
+    // Features by their names, whose hashes are made together; `space(i)` returns the namespace of one.
+    template <class Space>
+    RARESTREAM_ALWAYS_INLINE void add(Names& names, const float* values, std::size_t count, const Space& space) {
+        hash(names, count);
+        const std::int64_t end = filled_ + static_cast<std::int64_t>(count);
+        if (end > capacity_) grow(std::max(2 * capacity_, end));
+        for (std::size_t i = 0; i < count; ++i) {
+            rows_.indices[static_cast<std::size_t>(filled_) + i] = static_cast<std::int32_t>(names.hashes[i] & mask_);
+        }
+        std::copy_n(values, count, rows_.values.get() + filled_);
+        filled_ = end;
+        if (!filter_) return;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (filter_->is_new(names.hashes[i])) {
+                new_names_.push_back({names.hashes[i], space(i), {names.texts[i], names.sizes[i]}});
+            }
+        }
+    }
+
+    void hash(Names& names, std::size_t count) const { hash_names_(names, count); }
+
     // A feature by its name; `seed` is the hash of its namespace.
     std::uint32_t feature(std::uint32_t seed, std::string_view space, std::string_view name, float value) {
         const std::uint32_t hash = murmur3(name, seed);
@@ -73,7 +97,8 @@ public:
         std::int32_t* const indices = rows_.indices.get() + begin_;
         float* const values = rows_.values.get() + begin_;
         const std::int64_t size = filled_ - begin_;
-        if (size > 1 && !(size <= SMALL && sorted_by_rank(indices, values, static_cast<int>(size)))) {
+        const bool sorted = size < 2 || (size <= LONGEST_SHORT_ROW && sort_short_(indices, values, static_cast<int>(size)));
+        if (!sorted) {
             filled_ = begin_ + sorted_by_keys(indices, values, size);
             for (std::int64_t p = begin_; p < filled_; ++p) {
                 if (!(std::fabs(rows_.values[p]) <= std::numeric_limits<float>::max())) {
@@ -92,8 +117,6 @@ public:
     }
 
 private:
-    static constexpr int SMALL = 64;  // entries up to which counting smaller ones, without branches, is faster than sorting
-
     void grow(std::int64_t capacity) {
         auto indices = pooled<std::int32_t>(static_cast<std::size_t>(capacity));
         auto values = pooled<float>(static_cast<std::size_t>(capacity));
@@ -102,32 +125,6 @@ private:
         rows_.indices = std::move(indices);
         rows_.values = std::move(values);
         capacity_ = capacity;
-    }
-
-    // The place of an entry is the number of smaller indices. False, and nothing changed: two entries have the same index.
-    static bool sorted_by_rank(std::int32_t* indices, float* values, int size) {
-        typedef std::int32_t Four __attribute__((vector_size(16)));
-        alignas(16) std::int32_t index[SMALL], rank[SMALL];
-        float value[SMALL];
-        std::copy_n(indices, size, index);
-        std::copy_n(values, size, value);
-        for (int j = 0; j < size; j += 16) {
-            Four theirs[4], ranks[4] = {};
-            std::memcpy(theirs, index + j, sizeof theirs);
-            for (int i = 0; i < size; ++i) {
-                const Four mine = {index[i], index[i], index[i], index[i]};
-                for (int k = 0; k < 4; ++k) ranks[k] -= mine < theirs[k];
-            }
-            std::memcpy(rank + j, ranks, sizeof ranks);
-        }
-        std::uint64_t taken = 0;
-        for (int i = 0; i < size; ++i) taken |= std::uint64_t{1} << rank[i];
-        if (taken != ~std::uint64_t{0} >> (64 - size)) return false;
-        for (int i = 0; i < size; ++i) {
-            indices[rank[i]] = index[i];
-            values[rank[i]] = value[i];
-        }
-        return true;
     }
 
     // Any row: duplicates are summed in double, in their order. Returns the number of entries left.
@@ -191,6 +188,8 @@ private:
     std::uint32_t mask_;
     NameFilter* filter_;
     ParsedRows& rows_;
+    const HashNames hash_names_;
+    const SortShortRow sort_short_;
     std::int64_t begin_ = 0, filled_ = 0, capacity_ = 0;
     std::vector<NewName> new_names_;  // of the current row
     std::vector<std::uint64_t> keys_;

@@ -61,12 +61,16 @@ public:
         last_.reset(static_cast<std::uint16_t*>(std::calloc(SIZE, sizeof(std::uint16_t))));
         if (!last_) throw std::bad_alloc();
         prefer_huge_pages(last_.get(), SIZE * sizeof(std::uint16_t));
+        for (std::uint32_t i = 0; i < RECENT; ++i) recent_[i] = ~i;  // no hash has its place here
     }
 
     void prefetch(std::uint32_t hash) const { __builtin_prefetch(&last_[hash & (SIZE - 1)], 1); }
 
     // Whether the name with this hash must be collected. Two names that take turns in a place are new again and again.
     bool is_new(std::uint32_t hash) {
+        std::uint32_t& recent = recent_[hash & (RECENT - 1)];
+        if (recent == hash) return false;
+        recent = hash;
         const std::uint16_t mark = static_cast<std::uint16_t>((hash >> BITS) + 1);  // with the place, all of the hash
         std::uint16_t& last = last_[hash & (SIZE - 1)];
         if (last == mark) return false;
@@ -75,17 +79,23 @@ public:
     }
 
     // The name with this hash was not collected after all.
-    void forget(std::uint32_t hash) { last_[hash & (SIZE - 1)] = 0; }
+    void forget(std::uint32_t hash) {
+        last_[hash & (SIZE - 1)] = 0;
+        recent_[hash & (RECENT - 1)] = ~hash;
+    }
 
 private:
     static constexpr int BITS = 22;
     static constexpr std::size_t SIZE = std::size_t{1} << BITS;
+
+    static constexpr std::size_t RECENT = std::size_t{1} << 14;
 
     struct Free {
         void operator()(std::uint16_t* memory) const noexcept { std::free(memory); }
     };
 
     std::unique_ptr<std::uint16_t[], Free> last_;
+    std::uint32_t recent_[RECENT];  // hashes that were seen lately: few enough for a cache near the processor
 };
 
 }  // namespace rarestream::features

@@ -112,7 +112,7 @@ public:
         }
         if (block_ == blocks_.size()) {
             const std::size_t capacity = std::max<std::size_t>(size, 4096);
-            blocks_.emplace_back(std::make_unique<char[]>(capacity), capacity);
+            blocks_.emplace_back(std::make_unique<char[]>(capacity + Names::READABLE), capacity);
             used_ = 0;
         }
         char* const at = blocks_[block_].first.get() + used_;
@@ -210,7 +210,7 @@ public:
     static constexpr std::size_t MOST_CROSSED = 1 << 16;  // features of one cross in one row
 
     TableEncoder(const TablePlan& plan, Worker& worker, ParsedRows& rows)
-        : plan_(plan), worker_(worker), rows_(rows), hashed_(plan.bits, worker.filter.get(), rows),
+        : plan_(plan), worker_(worker), rows_(rows), hashed_(plan.bits, worker.filter.get(), rows, best_isa()),
           parts_(plan.columns.size()) {
         rows_.labels_are_texts = true;
     }
@@ -257,6 +257,30 @@ public:
         const Column& column = at(c);
         if (!column.plain || cell.empty()) return typed_text(c, cell);
         hashed_.feature(column.seed, column.space, cell, 1);
+    }
+
+    // The same for all cells of a row, after each of which Names::READABLE bytes can be read. Plain categories are hashed
+    // together. A column -1 is skipped.
+    void texts(const int* columns, const std::string_view* cells, std::size_t count) {
+        for (std::size_t first = 0; first < count; first += Names::SIZE) {
+            const std::size_t end = std::min(first + Names::SIZE, count);
+            std::size_t waiting = 0;
+            for (std::size_t i = first; i < end; ++i) {
+                const std::string_view cell = cells[i];
+                if (columns[i] < 0 || cell.empty()) continue;
+                const Column& column = plan_.columns[static_cast<std::size_t>(columns[i])];
+                if (!column.plain) {
+                    if (column.role == Role::feature && waiting) add_waiting(std::exchange(waiting, 0));  // in their order
+                    typed_text(columns[i], cell);
+                    continue;
+                }
+                waiting_.texts[waiting] = cell.data();
+                waiting_.sizes[waiting] = static_cast<std::uint32_t>(cell.size());
+                waiting_.hashes[waiting] = column.seed;
+                spaces_of_waiting_[waiting++] = column.space;
+            }
+            add_waiting(waiting);
+        }
     }
 
     // A cell by the plan of its column.
@@ -470,6 +494,11 @@ public:
 
 private:
     static constexpr int OTHER = -2;
+    static constexpr std::array<float, Names::SIZE> ONES = [] {
+        std::array<float, Names::SIZE> ones{};
+        for (float& one : ones) one = 1;
+        return ones;
+    }();
 
     struct Part {
         std::string_view name;
@@ -483,6 +512,10 @@ private:
             if (cell == text) return true;
         }
         return false;
+    }
+
+    void add_waiting(std::size_t count) {
+        hashed_.add(waiting_, ONES.data(), count, [this](std::size_t i) { return spaces_of_waiting_[i]; });
     }
 
     // The entries of a map have the same path: it is copied once.
@@ -701,6 +734,8 @@ private:
     Worker& worker_;
     ParsedRows& rows_;
     HashedRows hashed_;
+    Names waiting_;  // categories that are to be hashed together
+    std::string_view spaces_of_waiting_[Names::SIZE];
     Column other_;
     std::vector<std::vector<Part>> parts_;  // of the columns that crosses need
     std::vector<std::uint64_t*> named_;     // entries of Worker::Buckets that are NAMED since this row
@@ -766,6 +801,12 @@ public:
                 return;
             case CellKind::text:
                 string(c, cell);
+        }
+    }
+
+    void texts(const int* columns, const std::string_view* cells, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            if (columns[i] >= 0) text(columns[i], cells[i]);
         }
     }
 

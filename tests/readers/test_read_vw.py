@@ -432,3 +432,28 @@ def test_a_line_without_end_is_refused_in_bounded_memory() -> None:
     stream = Stream(source, format, format.make_options(), rows=8192, chunk=100, longest_line=1000)
     with pytest.raises(DataError, match=r"line longer than 1000 bytes.*vw text"):
         list(stream)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_names_of_all_lengths_have_their_hash(isa):
+    """Names are hashed eight at a time, in steps of sixteen bytes, long ones alone: each way gives the same hash."""
+    names = [(f"name{size}-" * 200)[:size] for size in (*range(1, 40), *range(60, 70), 200, 1, 3, 500, 16, 32, 48, 64)]
+    line = "1 |space " + " ".join(names)
+    rows = parsed(line.encode(), isa=isa)
+    slots = sorted({slot("space", name) for name in names})
+    assert rows.indices.tolist() == slots
+    assert parsed(f"{line}\n{line}".encode(), isa=isa).indices.tolist() == 2 * slots  # at the end of a text, and before
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 16, 23, 24, 25, 48, 63, 64, 65, 129])
+def test_rows_of_all_lengths_are_sorted_and_duplicates_summed(isa, size):
+    written = [f"n{i % size}" for i in range(0, 7 * size, 7)] + ["n0"]
+    for names in (dict.fromkeys(written), written):
+        expected: dict[int, float] = {}
+        for value, name in enumerate(names, 1):
+            expected[slot("s", name)] = expected.get(slot("s", name), 0) + value
+        features = " ".join(f"{name}:{value}" for value, name in enumerate(names, 1))
+        rows = parsed(f"1 |s {features}".encode(), isa=isa)
+        assert rows.indices.tolist() == sorted(expected)
+        assert slots_of(rows) == [expected]

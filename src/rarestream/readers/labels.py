@@ -102,12 +102,7 @@ class LabelRule:
             self._low = float(below[0]) if len(below) else None
         elif None in (self._low, self._high):
             self._complete(_seen(raw, None)[0])
-        signs = np.zeros(len(raw), np.int8)
-        if isinstance(self._high, float):
-            signs[raw == self._high] = 1
-        if isinstance(self._low, float):
-            signs[raw == self._low] = -1
-        return signs
+        return _equal(raw, self._high) - _equal(raw, self._low)
 
     def _signs_of_texts(self, raw: NDArray[np.float64], texts: Sequence[str]) -> Labels:
         if self._positive is None:
@@ -204,6 +199,14 @@ def _label(text: str) -> Label:
         return as_label(text)
     except ValueError:  # nan, inf: words like any other
         return text
+
+
+def _equal(raw: NDArray[np.float64], label: Label | None) -> Labels:
+    """Return 1 where a label is this number, else 0."""
+    if not isinstance(label, float):
+        return np.zeros(len(raw), np.int8)
+    equal: Labels = (raw == label).view(np.int8)  # a boolean is a byte of 0 or 1
+    return equal
 
 
 def _seen(raw: NDArray[np.float64], texts: Sequence[str] | None) -> tuple[list[Label], list[int]]:

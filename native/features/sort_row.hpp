@@ -1,0 +1,86 @@
+// Sorts a short row: the place of an entry is the number of smaller indices, which are counted without branches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "isa.hpp"
+
+namespace rarestream::features {
+
+constexpr int LONGEST_SHORT_ROW = 64;  // entries up to which this is faster than sorting
+
+// Sorts up to LONGEST_SHORT_ROW entries. False, and nothing changed: two of them have the same index.
+using SortShortRow = bool (*)(std::int32_t* indices, float* values, int size);
+
+typedef std::int32_t FourIndices __attribute__((vector_size(16)));
+typedef std::int32_t EightIndices __attribute__((vector_size(32)));
+
+// It is inlined into a function of each instruction set.
+template <class Vector>
+class ShortRow {
+public:
+    static constexpr int LANES = sizeof(Vector) / sizeof(std::int32_t);
+    static constexpr int STEP = 3 * LANES;  // entries whose places are found together
+
+    RARESTREAM_ALWAYS_INLINE bool sort(std::int32_t* indices, float* values, int size) {
+        if (size <= LANES) return sorted<1>(indices, values, size);
+        if (size <= 2 * LANES) return sorted<2>(indices, values, size);
+        return sorted<3>(indices, values, size);
+    }
+
+private:
+    template <int Vectors>
+    RARESTREAM_ALWAYS_INLINE bool sorted(std::int32_t* indices, float* values, int size) {
+        std::copy_n(indices, size, index_);
+        std::copy_n(values, size, value_);
+        std::fill_n(index_ + size, Vectors * LANES, std::numeric_limits<std::int32_t>::min());  // above none
+        Vector sums = {};
+        for (int j = 0; j < size; j += Vectors * LANES) {
+            Vector theirs[Vectors], ranks[Vectors] = {};
+            std::memcpy(theirs, index_ + j, sizeof theirs);
+            for (int i = 0; i < size; ++i) {
+                const Vector mine = Vector{} + index_[i];
+                for (int k = 0; k < Vectors; ++k) ranks[k] -= mine < theirs[k];
+            }
+            std::memcpy(rank_ + j, ranks, sizeof ranks);
+            for (int k = 0; k < Vectors; ++k) sums += ranks[k];
+        }
+        // Of two entries one has the smaller index, or they have the same: then the sum is smaller than it could be.
+        int sum = 0;
+        for (int k = 0; k < LANES; ++k) sum += sums[k];
+        if (sum != size * (size - 1) / 2) return false;
+        for (int i = 0; i < size; ++i) {
+            indices[rank_[i]] = index_[i];
+            values[rank_[i]] = value_[i];
+        }
+        return true;
+    }
+
+    static constexpr int ROOM = LONGEST_SHORT_ROW + STEP;
+    alignas(32) std::int32_t index_[ROOM], rank_[ROOM];
+    float value_[LONGEST_SHORT_ROW];
+};
+
+inline bool sort_short_row_portable(std::int32_t* indices, float* values, int size) {
+    return ShortRow<FourIndices>().sort(indices, values, size);
+}
+
+#if defined(__x86_64__)
+RARESTREAM_AVX2 inline bool sort_short_row_avx2(std::int32_t* indices, float* values, int size) {
+    return ShortRow<EightIndices>().sort(indices, values, size);
+}
+#endif
+
+inline SortShortRow sort_short_row(Isa isa) {
+#if defined(__x86_64__)
+    if (isa == Isa::avx2) return sort_short_row_avx2;
+#endif
+    (void)isa;
+    return sort_short_row_portable;
+}
+
+}  // namespace rarestream::features
