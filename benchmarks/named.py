@@ -1,7 +1,8 @@
 """Rows with named features, as users have them: CSV, VW text and Parquet to a saved model, and peers.
 
 The table is a click log with 20 columns of categories: ids, sites, devices; some have a handful of values, some 100
-thousand, all by Zipf's law, and the label depends on some of them. CSV, VW text and Parquet hold the same rows.
+thousand, all by Zipf's law, and the label depends on some of them. CSV, VW text and Parquet hold the same rows. Another
+Parquet file has numbers in every second column: a number becomes two features, and costs pyarrow next to nothing.
 """
 
 from __future__ import annotations
@@ -72,6 +73,12 @@ def write_files(folder: Path, rows: int) -> dict[str, Path]:
     paths["parquet"] = folder / "clicks.parquet"
     whole_table = pyarrow.table({"clicked": label, **{name: cells.astype(object) for name, cells in columns.items()}})
     pyarrow.parquet.write_table(whole_table, paths["parquet"])
+    paths["parquet, half numbers"] = folder / "numbers.parquet"
+    generator = np.random.default_rng(8)
+    for name in list(columns)[1::2]:
+        numbers = pyarrow.array(np.exp(generator.normal(0, 2, rows)))
+        whole_table = whole_table.set_column(whole_table.schema.get_field_index(name), name, numbers)
+    pyarrow.parquet.write_table(whole_table, paths["parquet, half numbers"])
     return paths
 
 
@@ -83,16 +90,18 @@ def measure(rows: int, rounds: int, chosen: set[str]) -> dict[str, float]:
         saved = scratch / "ours.rare"
         contestants: dict[str, Contestant] = {}
         seldom = []
-        for name, options in {"csv": {"label": "clicked"}, "vw": {}, "parquet": {"label": "clicked"}}.items():
+        label = {"label": "clicked"}
+        inputs = {"csv": label, "vw": {}, "parquet": label, "parquet, half numbers": label}
+        for name, options in inputs.items():
             if name in paths:
                 contestants[f"{name} to model"] = timed(_to_model(paths[name], saved, None, options), cores=2)
                 contestants[f"{name} to model, one core"] = timed(_to_model(paths[name], saved, 0, options))
         contestants["csv cells hashed"] = timed(_hash_cells(paths["csv"], None), cores=2)
         contestants["csv cells hashed, one core"] = timed(_hash_cells(paths["csv"], 0))
         contestants["csv cells hashed, names kept, one core"] = timed(_hash_cells(paths["csv"], 0, names=True))
-        if "parquet" in paths:
-            contestants["pyarrow read_table"] = timed(_read_parquet(paths["parquet"]), cores=2)
-            contestants["pyarrow read_table, one core"] = timed(_read_parquet(paths["parquet"], threads=False))
+        for name in [name for name in paths if name.startswith("parquet")]:
+            contestants[f"pyarrow's {name}"] = timed(_read_parquet(paths[name]), cores=2)
+            contestants[f"pyarrow's {name}, one core"] = timed(_read_parquet(paths[name], threads=False))
         if "vw" in chosen:
             contestants |= _vw(paths, scratch)
             seldom.append("script | vw")

@@ -36,7 +36,9 @@ struct Dialect {
 // Finds the delimiters, quotes and line ends of a text, 64 bytes at a time, and notices bytes that are not plain ASCII.
 class Scanner {
 public:
-    Scanner(const char* text, const char* end, Dialect dialect) : base_(text), end_(end), dialect_(dialect) { load(); }
+    Scanner(const char* text, const char* end, Dialect dialect) : end_(end), dialect_(dialect) {
+        place_ = {text, loaded(text)};
+    }
 
     // Whether there was a NUL, or a byte of a longer character, since this was last called, give or take 64 bytes.
     bool odd() {
@@ -45,31 +47,43 @@ public:
         return odd;
     }
 
+    // Apart from the scanner, so that a loop can keep it in registers.
+    struct Place {
+        const char* base;
+        std::uint64_t mask;  // of the 64 bytes from there on, those that are still to be returned
+    };
+
+    Place place() const { return place_; }
+    void keep(const Place& place) { place_ = place; }
+
     // The next of them; `end` after the last.
-    const char* next() {
-        while (!mask_) {
-            if (end_ - base_ <= 64) return end_;
-            base_ += 64;
-            load();
+    RARESTREAM_ALWAYS_INLINE const char* next(Place& place) {
+        while (!place.mask) {
+            if (end_ - place.base <= 64) return end_;
+            place.base += 64;
+            place.mask = loaded(place.base);
         }
-        const char* const found = base_ + __builtin_ctzll(mask_);
-        mask_ &= mask_ - 1;
+        const char* const found = place.base + __builtin_ctzll(place.mask);
+        place.mask &= place.mask - 1;
         return found;
     }
 
+    const char* next() { return next(place_); }
+
 private:
-    void load() {
-        const char* at = base_;
-        char tail[64];
-        const std::ptrdiff_t left = end_ - base_;
+    std::uint64_t loaded(const char* base) {
+        const std::ptrdiff_t left = end_ - base;
+        std::uint64_t mask;
         if (left < 64) {
+            char tail[64];
             std::memset(tail, 'x', sizeof tail);
-            if (left > 0) std::memcpy(tail, base_, static_cast<std::size_t>(left));
-            at = tail;
+            if (left > 0) std::memcpy(tail, base, static_cast<std::size_t>(left));
+            mask = left <= 0 ? 0 : marks(tail) & ((std::uint64_t{1} << left) - 1);
+        } else {
+            mask = marks(base);
         }
-        mask_ = marks(at);
-        if (left < 64) mask_ &= left <= 0 ? 0 : (std::uint64_t{1} << left) - 1;
         odd_ |= block_odd_;
+        return mask;
     }
 
     std::uint64_t marks(const char* at) {
@@ -98,11 +112,10 @@ private:
         return mask;
     }
 
-    const char* base_;
     const char* end_;
     Dialect dialect_;
-    std::uint64_t mask_ = 0;
     bool odd_ = false, block_odd_ = false;
+    Place place_;
 };
 
 // Where the last whole row of a text that starts with a row ends: after a line end that is not in quotes; 0 if there is
@@ -196,24 +209,38 @@ public:
 private:
     // Splits the row at `at` into cells; returns where the next one starts.
     const char* row(Scanner& scanner, const char* at, const char* end) {
-        const char delimiter = options_.dialect.delimiter, quote = options_.dialect.quote;
+        const char delimiter = options_.dialect.delimiter;
+        Scanner::Place place = scanner.place();
+        std::size_t count = 0;
         while (true) {
-            const char* stop = scanner.next();
-            if (stop != end && *stop == quote && quote) {
-                if (stop == at) {
-                    stop = quoted(scanner, at, end);
-                } else {
-                    do stop = scanner.next();
-                    while (stop != end && *stop == quote);
-                    add(at, without_cr(at, stop, end));
-                }
-            } else {
-                add(at, without_cr(at, stop, end));
+            const char* stop = scanner.next(place);
+            if (stop != end && *stop == delimiter) {
+                if (count == cells_.size()) cells_.resize(2 * count + 16);
+                cells_[count++] = {at, static_cast<std::size_t>(stop - at)};
+                at = stop + 1;
+                continue;
             }
+            scanner.keep(place);
+            count_ = count;
+            stop = other_cell(scanner, at, stop, end);
             if (stop == end) return end;
             at = stop + 1;
             if (*stop != delimiter) return at;
+            place = scanner.place();
+            count = count_;
         }
+    }
+
+    // The cell at `at` that ends a row, or has a quote at `stop`; returns the delimiter or line end after it.
+    const char* other_cell(Scanner& scanner, const char* at, const char* stop, const char* end) {
+        const char quote = options_.dialect.quote;
+        if (stop != end && *stop == quote && quote) {
+            if (stop == at) return quoted(scanner, at, end);
+            do stop = scanner.next();
+            while (stop != end && *stop == quote);
+        }
+        add(at, without_cr(at, stop, end));
+        return stop;
     }
 
     static const char* without_cr(const char* at, const char* stop, const char* end) {

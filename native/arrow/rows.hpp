@@ -353,9 +353,9 @@ private:
         const Array& array = column.array;
         const std::int64_t at = array.offset + first;
         if (column.way == Way::bucket && array.format.type == Type::float64) {
-            features::soft_buckets(array.items<double>() + at, count, column.buckets.data());
+            sink_.find_buckets(array.items<double>() + at, count, column.buckets.data());
         } else if (column.way == Way::bucket) {
-            features::soft_buckets(array.items<float>() + at, count, column.buckets.data());
+            sink_.find_buckets(array.items<float>() + at, count, column.buckets.data());
         } else if (column.way == Way::category) {
             for (int i = 0; i < count; ++i) column.categories[static_cast<std::size_t>(i)] = category(column, first + i);
         }

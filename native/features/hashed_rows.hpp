@@ -57,10 +57,21 @@ public:
     }
 
     // A feature whose name this thread has added before.
-    void add_known(std::uint32_t hash, float value) {
-        if (filled_ == capacity_) grow(capacity_ * 2);
+    RARESTREAM_ALWAYS_INLINE void add_known(std::uint32_t hash, float value) {
+        if (__builtin_expect(filled_ == capacity_, 0)) grow(capacity_ * 2);
         rows_.indices[filled_] = static_cast<std::int32_t>(hash & mask_);
         rows_.values[filled_++] = value;
+    }
+
+    RARESTREAM_ALWAYS_INLINE void add_two_known(std::uint32_t a, float value_of_a, std::uint32_t b, float value_of_b) {
+        if (__builtin_expect(filled_ + 2 > capacity_, 0)) grow(capacity_ * 2);
+        std::int32_t* const indices = rows_.indices.get() + filled_;
+        float* const values = rows_.values.get() + filled_;
+        filled_ += 2;
+        indices[0] = static_cast<std::int32_t>(a & mask_);
+        indices[1] = static_cast<std::int32_t>(b & mask_);
+        values[0] = value_of_a;
+        values[1] = value_of_b;
     }
 
     // Features by their names, whose hashes are made together; `space(i)` returns the namespace of one.
@@ -117,9 +128,9 @@ public:
     }
 
 private:
-    void grow(std::int64_t capacity) {
-        auto indices = pooled<std::int32_t>(static_cast<std::size_t>(capacity));
-        auto values = pooled<float>(static_cast<std::size_t>(capacity));
+    __attribute__((noinline)) void grow(std::int64_t capacity) {
+        auto indices = pooled<std::int32_t>(static_cast<std::size_t>(capacity) + SORT_READS);
+        auto values = pooled<float>(static_cast<std::size_t>(capacity) + SORT_READS);
         std::copy_n(rows_.indices.get(), filled_, indices.get());
         std::copy_n(rows_.values.get(), filled_, values.get());
         rows_.indices = std::move(indices);

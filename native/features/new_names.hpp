@@ -85,7 +85,7 @@ public:
     }
 
 private:
-    static constexpr int BITS = 22;
+    static constexpr int BITS = 21;
     static constexpr std::size_t SIZE = std::size_t{1} << BITS;
 
     static constexpr std::size_t RECENT = std::size_t{1} << 14;

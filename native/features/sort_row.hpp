@@ -13,8 +13,11 @@ namespace rarestream::features {
 
 constexpr int LONGEST_SHORT_ROW = 64;  // entries up to which this is faster than sorting
 
-// Sorts up to LONGEST_SHORT_ROW entries. False, and nothing changed: two of them have the same index.
+// Sorts up to LONGEST_SHORT_ROW entries; SORT_READS entries after the last are read. False, and nothing changed: two of
+// them have the same index.
 using SortShortRow = bool (*)(std::int32_t* indices, float* values, int size);
+
+constexpr int SORT_READS = 24;
 
 typedef std::int32_t FourIndices __attribute__((vector_size(16)));
 typedef std::int32_t EightIndices __attribute__((vector_size(32)));
@@ -23,9 +26,6 @@ typedef std::int32_t EightIndices __attribute__((vector_size(32)));
 template <class Vector>
 class ShortRow {
 public:
-    static constexpr int LANES = sizeof(Vector) / sizeof(std::int32_t);
-    static constexpr int STEP = 3 * LANES;  // entries whose places are found together
-
     RARESTREAM_ALWAYS_INLINE bool sort(std::int32_t* indices, float* values, int size) {
         if (size <= LANES) return sorted<1>(indices, values, size);
         if (size <= 2 * LANES) return sorted<2>(indices, values, size);
@@ -33,21 +33,30 @@ public:
     }
 
 private:
+    static constexpr int LANES = sizeof(Vector) / sizeof(std::int32_t);
+    static constexpr int MOST = LONGEST_SHORT_ROW + SORT_READS;
+    static_assert(3 * LANES <= SORT_READS);
+
+    // The places of `Vectors` times LANES entries are found together.
     template <int Vectors>
     RARESTREAM_ALWAYS_INLINE bool sorted(std::int32_t* indices, float* values, int size) {
-        std::copy_n(indices, size, index_);
-        std::copy_n(values, size, value_);
-        std::fill_n(index_ + size, Vectors * LANES, std::numeric_limits<std::int32_t>::min());  // above none
         Vector sums = {};
         for (int j = 0; j < size; j += Vectors * LANES) {
             Vector theirs[Vectors], ranks[Vectors] = {};
-            std::memcpy(theirs, index_ + j, sizeof theirs);
+            std::memcpy(theirs, indices + j, sizeof theirs);
+            for (int k = 0; k < Vectors; ++k) {
+                const Vector after = number_of_lane() >= Vector{} + (size - j - k * LANES);             // all ones, or zero
+                theirs[k] = (after & std::numeric_limits<std::int32_t>::min()) | (~after & theirs[k]);  // above none
+            }
+#pragma GCC unroll 4
             for (int i = 0; i < size; ++i) {
-                const Vector mine = Vector{} + index_[i];
+                const Vector mine = Vector{} + indices[i];
                 for (int k = 0; k < Vectors; ++k) ranks[k] -= mine < theirs[k];
             }
-            std::memcpy(rank_ + j, ranks, sizeof ranks);
             for (int k = 0; k < Vectors; ++k) sums += ranks[k];
+            std::memcpy(index_ + j, theirs, sizeof theirs);
+            std::memcpy(rank_ + j, ranks, sizeof ranks);
+            std::memcpy(value_ + j, values + j, sizeof theirs);
         }
         // Of two entries one has the smaller index, or they have the same: then the sum is smaller than it could be.
         int sum = 0;
@@ -60,18 +69,25 @@ private:
         return true;
     }
 
-    static constexpr int ROOM = LONGEST_SHORT_ROW + STEP;
-    alignas(32) std::int32_t index_[ROOM], rank_[ROOM];
-    float value_[LONGEST_SHORT_ROW];
+    static RARESTREAM_ALWAYS_INLINE Vector number_of_lane() {
+        Vector numbers;
+        for (int k = 0; k < LANES; ++k) numbers[k] = k;
+        return numbers;
+    }
+
+    alignas(32) std::int32_t index_[MOST], rank_[MOST];
+    float value_[MOST];
 };
 
 inline bool sort_short_row_portable(std::int32_t* indices, float* values, int size) {
-    return ShortRow<FourIndices>().sort(indices, values, size);
+    ShortRow<FourIndices> row;  // without (), which would write zeros to its arrays
+    return row.sort(indices, values, size);
 }
 
 #if defined(__x86_64__)
 RARESTREAM_AVX2 inline bool sort_short_row_avx2(std::int32_t* indices, float* values, int size) {
-    return ShortRow<EightIndices>().sort(indices, values, size);
+    ShortRow<EightIndices> row;  // without (), which would write zeros to its arrays
+    return row.sort(indices, values, size);
 }
 #endif
 

@@ -210,7 +210,7 @@ public:
     static constexpr std::size_t MOST_CROSSED = 1 << 16;  // features of one cross in one row
 
     TableEncoder(const TablePlan& plan, Worker& worker, ParsedRows& rows)
-        : plan_(plan), worker_(worker), rows_(rows), hashed_(plan.bits, worker.filter.get(), rows, best_isa()),
+        : plan_(plan), worker_(worker), rows_(rows), isa_(best_isa()), hashed_(plan.bits, worker.filter.get(), rows, isa_),
           parts_(plan.columns.size()) {
         rows_.labels_are_texts = true;
     }
@@ -277,7 +277,7 @@ public:
                 waiting_.texts[waiting] = cell.data();
                 waiting_.sizes[waiting] = static_cast<std::uint32_t>(cell.size());
                 waiting_.hashes[waiting] = column.seed;
-                spaces_of_waiting_[waiting++] = column.space;
+                columns_of_waiting_[waiting++] = &column;
             }
             add_waiting(waiting);
         }
@@ -372,6 +372,12 @@ public:
     bool takes_buckets(int c) const {
         const Column& column = at(c);
         return column.role == Role::feature && column.kinds == NUMBER && !plan_.raw && plan_.missing.empty();
+    }
+
+    // For such a column: the buckets of many numbers.
+    template <class Number>
+    void find_buckets(const Number* numbers, int size, SoftBucket* found) const {
+        soft_buckets(numbers, size, found, isa_);
     }
 
     // For such a column: a number other than zero whose buckets are known.
@@ -515,7 +521,7 @@ private:
     }
 
     void add_waiting(std::size_t count) {
-        hashed_.add(waiting_, ONES.data(), count, [this](std::size_t i) { return spaces_of_waiting_[i]; });
+        hashed_.add(waiting_, ONES.data(), count, [this](std::size_t i) { return columns_of_waiting_[i]->space; });
     }
 
     // The entries of a map have the same path: it is copied once.
@@ -591,9 +597,8 @@ private:
         if (c != OTHER && i >= 0 && i + 2 < 2 * Worker::BUCKETS && worker_.buckets[static_cast<std::size_t>(c)]) {
             const std::uint64_t* const entry = worker_.buckets[static_cast<std::size_t>(c)]->data() + i;
             if (entry[0] & entry[2] & Worker::NAMED && lower != 0 && upper != 0 && !crossed) {  // almost always
-                hashed_.add_known(static_cast<std::uint32_t>(entry[0]), lower);
-                hashed_.add_known(static_cast<std::uint32_t>(entry[2]), upper);
-                return;
+                return hashed_.add_two_known(static_cast<std::uint32_t>(entry[0]), lower,
+                                             static_cast<std::uint32_t>(entry[2]), upper);
             }
         }
         if (lower != 0) bucket(c, column, found.k, negative, lower, crossed);
@@ -733,9 +738,10 @@ private:
     const TablePlan& plan_;
     Worker& worker_;
     ParsedRows& rows_;
+    const Isa isa_;
     HashedRows hashed_;
     Names waiting_;  // categories that are to be hashed together
-    std::string_view spaces_of_waiting_[Names::SIZE];
+    const Column* columns_of_waiting_[Names::SIZE];
     Column other_;
     std::vector<std::vector<Part>> parts_;  // of the columns that crosses need
     std::vector<std::uint64_t*> named_;     // entries of Worker::Buckets that are NAMED since this row
