@@ -44,8 +44,7 @@ LaneKernels kernels_of(const std::string& isa) {
 // The settings of one lane, as `Learner.lane()` returns them.
 struct LaneSetting {
     Loss loss;
-    bool proximal;
-    double gamma, lam, l2, beta, r;
+    double gamma, lam, l2, beta, r, q, kappa;
     bool intercept;
 };
 
@@ -62,10 +61,12 @@ public:
                 settings[static_cast<std::size_t>(l) < settings.size() ? static_cast<std::size_t>(l) : 0];
             const bool logistic = one.loss == Loss::logistic;
             const double r = one.r;
+            if (one.q != 0 && one.q != 0.5 && one.q != 1) throw std::invalid_argument("a lane has the power 0, 1/2 or 1");
             settings_.minus_gamma[l] = static_cast<float>(-one.gamma);
             settings_.lam[l] = static_cast<float>(one.lam);
             settings_.beta[l] = static_cast<float>(one.beta + one.gamma * one.l2);
-            settings_.proximal[l] = one.proximal;
+            settings_.proximal[l] = static_cast<float>(one.kappa);
+            settings_.weight_power[l] = static_cast<float>(one.q);
             settings_.hinge[l] = one.loss == Loss::pairwise_hinge;
             settings_.logistic[l] = logistic;
             settings_.intercept_rate[l] = logistic && one.intercept ? one.gamma : 0;
@@ -77,7 +78,8 @@ public:
                                       : r == 0.5 ? POWER_HALF
                                                  : POWER_OTHER;
             settings_.any_l1 |= one.lam > 0;
-            settings_.any_proximal |= one.proximal;
+            settings_.any_proximal |= one.kappa != 0;
+            settings_.any_weight_power |= one.q != 0;
             settings_.group_has_logistic[l / LANE_GROUP] |= logistic;
             settings_.any_other_power |= settings_.power_code[l] == POWER_OTHER;
         }
@@ -105,7 +107,8 @@ public:
         borrowed.copy_unless_sealed();
         RowScratchBuffer<float> memory;
         const RowScratch<float> scratch = memory.scratch(rows);
-        std::vector<float> scaled_weights(settings_.any_proximal ? memory.longest * lanes : 0);
+        std::vector<float> scaled_weights(settings_.any_proximal || settings_.any_weight_power ? memory.longest * lanes
+                                                                                               : 0);
         return kernel(settings_, state, rows, scale, scores.data(), scratch, scaled_weights.data());
     }
 
@@ -138,9 +141,9 @@ void bind_lanes(nb::module_& m) {
         .value("pairwise_hinge", Loss::pairwise_hinge)
         .value("logistic", Loss::logistic);
     nb::class_<LaneSetting>(m, "LaneSetting")
-        .def(nb::init<Loss, bool, double, double, double, double, double, bool>(), nb::kw_only(), no_convert("loss"),
-             no_convert("proximal"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"), no_convert("beta"),
-             no_convert("rate_power"), no_convert("intercept"));
+        .def(nb::init<Loss, double, double, double, double, double, double, double, bool>(), nb::kw_only(),
+             no_convert("loss"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"), no_convert("beta"),
+             no_convert("rate_power"), no_convert("power"), no_convert("proximal"), no_convert("intercept"));
     nb::class_<LaneKernel>(m, "LaneKernel")
         .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
         .def_prop_ro("lanes", &LaneKernel::lanes)

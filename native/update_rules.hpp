@@ -82,6 +82,9 @@ struct DualAveragingRule {
 
     RARESTREAM_ALWAYS_INLINE void begin_row(const Tally&) {}  // weights do not depend on the number of rows
     RARESTREAM_ALWAYS_INLINE V weight(const V& z, const V& n) const { return weight_of(z, n, gamma, lam, beta); }
+    RARESTREAM_ALWAYS_INLINE Real weight(const Pair<Real>& pair) const {  // without l1
+        return -gamma * pair.z / (beta + pair.n);
+    }
 
     RARESTREAM_ALWAYS_INLINE void set_slope(double c, double h, double u) {
         z_slope = static_cast<Real>(c * (h * u));
@@ -93,6 +96,59 @@ struct DualAveragingRule {
     }
     RARESTREAM_ALWAYS_INLINE void step(Pair<Real>& pair, Real x) const {
         dual_averaging_step(pair.z, pair.n, z_slope, v_slope, x);
+    }
+};
+
+// |x|^q of every number of a vector.
+template <class V>
+RARESTREAM_ALWAYS_INLINE V size_power(const V& x, double q) {
+    V size;
+    for (int i = 0; i < V::PARTS; ++i) size.part[i] = x.part[i] < 0 ? -x.part[i] : x.part[i];
+    if (q == 1.0) return size;
+    if (q == 0.5) return square_root(size);
+    typename V::Real powers[LANES];
+    size.store(powers);
+    for (typename V::Real& one : powers) one = power(one, q);
+    return V::load(powers);
+}
+
+// Dual averaging whose weights are a power of the mean gradient, with a share of the proximal term:
+//
+//     g = soft_threshold(z, lambda) / (beta + n),    w = -gamma g |g|^q
+//
+// and z grows by kappa (m - n) g more, where m is the new n. With q = 0 and kappa = 0 it is DualAveragingRule but for the
+// last bits.
+template <class Real>
+struct PowerRule : DualAveragingRule<Real> {
+    using V = Vector<Real>;
+    using Plain = DualAveragingRule<Real>;
+    double q;
+    Real kappa;
+
+    PowerRule(const Plain& plain, double q_, double kappa_) : Plain(plain), q(q_), kappa(static_cast<Real>(kappa_)) {}
+
+    RARESTREAM_ALWAYS_INLINE V mean_gradient(const V& z, const V& n) const {
+        return (this->lam > 0 ? soft_threshold(z, this->lam) : z) / (this->beta + n);
+    }
+
+    RARESTREAM_ALWAYS_INLINE V weight(const V& z, const V& n) const {
+        const V g = mean_gradient(z, n);
+        return (-this->gamma) * (g * size_power(g, q));
+    }
+    RARESTREAM_ALWAYS_INLINE Real weight(const Pair<Real>& pair) const {  // without l1
+        const Real g = pair.z / (this->beta + pair.n);
+        return -this->gamma * (g * power(g, q));
+    }
+
+    RARESTREAM_ALWAYS_INLINE void step(V& z, V& n, const V& w, const V& x) const {
+        const V g = mean_gradient(z, n), before = n;
+        Plain::step(z, n, w, x);
+        z = z + (n - before) * (kappa * g);
+    }
+    RARESTREAM_ALWAYS_INLINE void step(Pair<Real>& pair, Real x) const {
+        const Real g = pair.z / (this->beta + pair.n), before = pair.n;
+        Plain::step(pair, x);
+        pair.z = pair.z + (pair.n - before) * (kappa * g);
     }
 };
 

@@ -50,7 +50,7 @@ public:
     }
 };
 
-template <bool Proximal, bool L1>
+template <bool Proximal, bool L1, bool Power>
 std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
                          float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
     const std::int64_t stride = 2 * settings.lanes;
@@ -76,10 +76,12 @@ std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, c
             for_each_group(
                 settings.lanes,
                 [&](int g) {
-                    score_lanes<16, Proximal, L1>(settings, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
+                    score_lanes<16, Proximal, L1, Power>(settings, g, state.table, row, scratch.x, u, weights_of(g),
+                                                         row_scores);
                 },
                 [&](int g) {
-                    score_lanes<8, Proximal, L1>(settings, g, state.table, row, scratch.x, u, weights_of(g), row_scores);
+                    score_lanes<8, Proximal, L1, Power>(settings, g, state.table, row, scratch.x, u, weights_of(g),
+                                                        row_scores);
                 });
         };
         score_all();
@@ -121,8 +123,11 @@ std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, c
 
 inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
                                     float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
-    const auto kernel = settings.any_proximal ? (settings.any_l1 ? learn_lanes<true, true> : learn_lanes<true, false>)
-                                              : (settings.any_l1 ? learn_lanes<false, true> : learn_lanes<false, false>);
+    const auto plain = settings.any_l1 ? learn_lanes<false, true, false> : learn_lanes<false, false, false>;
+    const auto proximal = settings.any_l1 ? learn_lanes<true, true, false> : learn_lanes<true, false, false>;
+    const auto kernel = settings.any_weight_power ? learn_lanes<true, true, true>
+                        : settings.any_proximal   ? proximal
+                                                  : plain;
     return kernel(settings, state, rows, scale, scores, scratch, scaled_weights);
 }
 
@@ -134,6 +139,8 @@ inline void score_one_lane(const LaneSettings& settings, const LaneState& state,
     const float* const z_of = state.table + first + lane;
     const float* const n_of = z_of + width;
     const float gamma = -settings.minus_gamma[lane], lam = settings.lam[lane], beta = settings.beta[lane];
+    const double q = settings.weight_power[lane];
+    const PowerRule<float> rule({gamma, lam, beta, 0}, q, 0);
     const Prefetcher prefetcher(z_of, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
     score_rows<float>(prefetcher, state.largest, rows, scale, scores, scratch,
                       [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
@@ -142,7 +149,7 @@ inline void score_one_lane(const LaneSettings& settings, const LaneState& state,
                               z[l] = z_of[at[l] * stride];
                               n[l] = n_of[at[l] * stride];
                           }
-                          return weight_of(load(z), load(n), gamma, lam, beta);
+                          return q > 0 ? rule.weight(load(z), load(n)) : weight_of(load(z), load(n), gamma, lam, beta);
                       });
 }
 

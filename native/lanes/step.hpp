@@ -35,15 +35,29 @@ struct FloatRegisterOf<64> {
 template <int W>
 using LaneVector = VectorOf<float, typename FloatRegisterOf<(W * 4 < WIDEST_REGISTER ? W * 4 : WIDEST_REGISTER)>::type, W>;
 
-// The weight of a lane divided by -gamma: soft_threshold(z, lambda) / (beta + n). The factor is left to the row's sum.
+// The weight of a lane divided by -gamma, without its power: soft_threshold(z, lambda) / (beta + n). The factor is left to
+// the row's sum.
 template <bool L1, class V>
 RARESTREAM_ALWAYS_INLINE V scaled_weight(const V& z, const V& n, const V& lam, const V& beta) {
     if (!L1) return z / (beta + n);
     return soft_threshold(z, lam) / (beta + n);
 }
 
+// x |x|^q of every lane, each with a q of its own: 0, 1/2 or 1.
+template <class V>
+RARESTREAM_ALWAYS_INLINE V powered(const V& x, const V& q) {
+    V size, out;
+    for (int i = 0; i < V::PARTS; ++i) size.part[i] = x.part[i] < 0 ? -x.part[i] : x.part[i];
+    const V roots = square_root(size), ones = V::all(1);
+    for (int i = 0; i < V::PARTS; ++i) {
+        const auto low = q.part[i] > 0.25f ? roots.part[i] : ones.part[i];
+        out.part[i] = x.part[i] * (q.part[i] > 0.75f ? size.part[i] : low);
+    }
+    return out;
+}
+
 // <w, u x> of the W lanes from g on. Scaled weights are kept for a proximal step, which needs them again.
-template <int W, bool Proximal, bool L1>
+template <int W, bool Proximal, bool L1, bool Power>
 inline void score_lanes(const LaneSettings& settings, int g, const float* table, const Row<float>& row, const float* x,
                         float u, float* scaled_weights, float* scores) {
     using V = LaneVector<W>;
@@ -51,12 +65,13 @@ inline void score_lanes(const LaneSettings& settings, int g, const float* table,
     const std::int32_t* const at = row.at;
     const float* const first = table + 2 * g;
     const V lam = V::load(settings.lam + g), beta = V::load(settings.beta + g);
+    const V weight_power = V::load(settings.weight_power + g);
     V sums = V::all(0);
     for (std::int64_t p = 0; p < k; ++p) {
         const float* const z = first + at[p] * stride;
         const V w = scaled_weight<L1>(V::load(z), V::load(z + W), lam, beta);
         if (Proximal) w.store(scaled_weights + p * W);
-        sums = sums + w * V::all(x[p]);
+        sums = sums + (Power ? powered(w, weight_power) : w) * V::all(x[p]);
     }
     (V::load(settings.minus_gamma + g) * sums * V::all(u)).store(scores + g);
 }

@@ -1,4 +1,4 @@
-// Dual averaging on the AUC or the logistic loss, without and with a budget of weights. Maths:
+// Dual averaging on the AUC or the logistic loss, without and with powers of weights and a budget of them. Maths:
 // src/rarestream/learners/dual_averaging.py.
 #pragma once
 
@@ -34,32 +34,42 @@ struct DualAveraging {
     }
 };
 
+struct DualAveragingPower : DualAveraging {
+    double q, kappa;
+
+    template <class Real>
+    PowerRule<Real> rule() const {
+        return {DualAveraging::rule<Real>(), q, kappa};
+    }
+};
+
 // With a budget: the same sums, but only the weights with the largest |z w| are not zero.
-struct DualAveragingBudget {
-    DualAveraging rule;
+template <class Learner>
+struct WithBudget {
+    Learner learner;
     double budget;
 
     template <class Real>
     struct Updater {
         Tally& tally;
-        const DualAveraging rule;
+        const Learner learner;
+        const decltype(learner.template rule<Real>()) rule;
         const MagnitudeHistogram histogram;
         Pair<Real>* const pairs;
-        const Real gamma, beta;
         Real smallest_kept;  // the smallest |z w| of a weight that is kept
 
-        static bool fits(const DualAveragingBudget&, const State<Real>& state) {
+        static bool fits(const WithBudget&, const State<Real>& state) {
             return state.columns == 2 && state.row_stride == 2 && state.n_scalars * sizeof(double) == sizeof(Tally) &&
                    state.n_extra == 1 && state.extra[0].shape[0] == MagnitudeHistogram::COUNTS;
         }
 
-        Updater(const DualAveragingBudget& learner, const State<Real>& state)
-            : tally(tally_of(state)), rule(learner.rule), histogram(state.extra[0].data, learner.budget),
-              pairs(state.pairs()), gamma(static_cast<Real>(rule.gamma)), beta(static_cast<Real>(rule.beta)),
+        Updater(const WithBudget& settings, const State<Real>& state)
+            : tally(tally_of(state)), learner(settings.learner), rule(learner.template rule<Real>()),
+              histogram(state.extra[0].data, settings.budget), pairs(state.pairs()),
               smallest_kept(histogram.smallest_kept<Real>()) {}
 
         RARESTREAM_ALWAYS_INLINE Real weight(std::int32_t j) const {
-            const Real w = weight_of_pair(pairs[j]);
+            const Real w = rule.weight(pairs[j]);
             return std::fabs(pairs[j].z * w) >= smallest_kept ? w : Real(0);
         }
 
@@ -73,8 +83,8 @@ struct DualAveragingBudget {
         }
 
         void step(const ScaledRow<Real>& row, double s, bool positive, double h) {
-            const double c = rule.slope_of_counted(tally, s, positive, h);
-            auto row_rule = rule.template rule<Real>();
+            const double c = learner.slope_of_counted(tally, s, positive, h);
+            auto row_rule = rule;
             row_rule.set_slope(c, h, 1);
             for (std::int64_t p = 0; c != 0 && p < row.k; ++p)
                 update(row.at[p], [&](Pair<Real>& pair) RARESTREAM_INLINE_LAMBDA { row_rule.step(pair, row.x[p]); });
@@ -83,20 +93,19 @@ struct DualAveragingBudget {
         }
 
     private:
-        RARESTREAM_ALWAYS_INLINE Real weight_of_pair(const Pair<Real>& pair) const {
-            return -gamma * pair.z / (beta + pair.n);
-        }
-
         template <class Change>
         RARESTREAM_ALWAYS_INLINE void update(std::int32_t j, Change&& change) {
             Pair<Real> pair = pairs[j];
-            const Real before = pair.z * weight_of_pair(pair);
+            const Real before = pair.z * rule.weight(pair);
             change(pair);
-            histogram.move(before, pair.z * weight_of_pair(pair));
+            histogram.move(before, pair.z * rule.weight(pair));
             pairs[j] = pair;
         }
     };
 };
+
+using DualAveragingBudget = WithBudget<DualAveraging>;
+using DualAveragingPowerBudget = WithBudget<DualAveragingPower>;
 
 }  // namespace RARESTREAM_ISA
 }  // namespace rarestream

@@ -107,6 +107,8 @@ class DualAveragingClassifier(StreamClassifier):
     beta: float
     l1: float
     rate_power: float
+    power: float
+    proximal: float
     budget: int
     def __init__(
         self,
@@ -116,6 +118,8 @@ class DualAveragingClassifier(StreamClassifier):
         beta: float = ...,
         l1: float = ...,
         rate_power: float = ...,
+        power: float = ...,
+        proximal: float = ...,
         budget: int = ...,
         dtype: str = ...,
         scale: str = ...,

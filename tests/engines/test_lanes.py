@@ -31,6 +31,10 @@ LEARNERS = [
     FtrlProximal(l1=0.4, intercept=False),
     FtrlProximal(l2=0.3, beta=0.5, learning_rate=1.0),
     DualAveraging(loss="logistic", rate_power=2.0, beta=1e-8, learning_rate=1.0),
+    DualAveraging(loss="logistic", power=0.5, proximal=0.5),
+    DualAveraging(loss="logistic", power=1.0, proximal=0.5, l1=0.1),
+    DualAveraging(loss="auc", power=1.0),
+    DualAveraging(loss="auc", proximal=1.0, rate_power=1.0),
 ]
 SCALE = pytest.mark.parametrize("scale", ["unit", "max", "none"])
 

@@ -176,6 +176,12 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     {"loss": "logistic", "l1": 0.6},
     {"budget": 3},
     {"loss": "logistic", "budget": 5},
+    {"power": 0.5, "proximal": 0.5},
+    {"loss": "logistic", "power": 1.0, "learning_rate": 3.0},
+    {"loss": "logistic", "proximal": 1.0, "rate_power": 2.0, "l1": 0.05},
+    {"loss": "logistic", "power": 0.3, "proximal": 0.7, "l1": 0.02},
+    {"power": 1.0, "budget": 3},
+    {"loss": "logistic", "power": 0.5, "proximal": 0.5, "budget": 5},
     waits=lambda learner: learner.loss == "auc",
 )
 def dual_averaging(learner: DualAveraging, rows: Rows):
@@ -183,8 +189,11 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
     z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
     scores = []
 
+    def mean_gradient():
+        return soft(z, learner.l1) / (learner.beta + np.sqrt(v))
+
     def weights():
-        w = -learner.learning_rate * soft(z, learner.l1) / (learner.beta + np.sqrt(v))
+        w = -learner.learning_rate * mean_gradient() * abs(mean_gradient()) ** learner.power
         return np.where(among_the_most(abs(z * w), learner.budget), w, 0) if learner.budget else w
 
     for x, y, h, shrink in rows:
@@ -202,8 +211,9 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
         else:
             c = 2 * p * max(s - means.mean[1] + 1, 0)
         if c != 0:
-            z = z + h * c * x
+            g, before = mean_gradient(), v
             v = v + h * abs(c) ** learner.rate_power * x**2
+            z = z + h * c * x + learner.proximal * (np.sqrt(v) - np.sqrt(before)) * g
     return np.array(scores), weights(), bias.w
 
 

@@ -91,7 +91,8 @@ class FtrlAuc(Learner):
             return None
         return LaneSetting(
             loss=Loss.pairwise_square,
-            proximal=True,
+            power=0.0,
+            proximal=1.0,
             learning_rate=self.learning_rate,
             l1=self.l1,
             l2=self.l2,

@@ -63,7 +63,8 @@ class FtrlProximal(Learner):
     def lane(self) -> LaneSetting:
         return LaneSetting(
             loss=Loss.logistic,
-            proximal=True,
+            power=0.0,
+            proximal=1.0,
             learning_rate=self.learning_rate,
             l1=self.l1,
             l2=self.l2,
