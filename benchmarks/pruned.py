@@ -7,6 +7,8 @@ tuned. Pruned: no l1, then the largest weights stay, as many as the published FT
 its sparse ratio times d). Budget: no more than these at any time while learning. Published: FTRL-AUC, tuned on the
 validation rows, which are not used here. Means of the trials, with the standard error; as made: with all weights.
 
+dual-logistic * has power=1 and proximal=1/2.
+
 --ratios takes these shares of d in place of the published ones. --l1 trains with each of these l1, too: as made is that
 model then, and the others have as many weights as it.
 """
@@ -28,7 +30,11 @@ PUBLISHED = {  # sparse ratio, AUC of FTRL-AUC
     "news20b": (0.0016, 0.9743),
     "reviews": (0.0006, 0.9132),
 }
-LEARNERS = ["dual-auc", "dual-logistic"]
+LEARNERS: dict[str, tuple[str, dict[str, float]]] = {
+    "dual-auc": ("dual-auc", {}),
+    "dual-logistic": ("dual-logistic", {}),
+    "dual-logistic *": ("dual-logistic", {"power": 1.0, "proximal": 0.5}),  # what train takes with --budget
+}
 COLUMNS = ("weights", "pruned", "budget", "as made")
 
 Found = dict[str, list[tuple[float, ...]]]  # by learner, for each trial: the columns
@@ -48,7 +54,8 @@ def trials(rows: Block, size: int, count: int, l1: float = 0.0) -> Found:
 
 
 def learned(train: Block, name: str, **settings: float) -> Model:
-    model = Model(make_learner(name, **settings))
+    base, own = LEARNERS[name]
+    model = Model(make_learner(base, **own, **settings))
     model.learn(train)
     return model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, overload
 
@@ -513,14 +513,30 @@ class Model:
     def weights(self) -> Weights:
         """Return what scoring needs: weights for scaled rows, class counts, and largest values of features."""
         with self._reading("weights"):
-            weight = zeros((self._n_features,), self._engine.weight_dtype)
-            for start, part in self._engine.weight_chunks(self._n_features):
-                if part.any():  # pages of zeros stay untouched
-                    weight[start : start + len(part)] = part
+            weight = self._of_all_features(self._engine.weights)
             largest = self._engine.largest
             if largest is not None:
                 largest = padded(largest[: self._n_features], self._n_features)  # an engine may have less room
             return Weights(weight, self._engine.tally, largest)
+
+    def rank_keys(self) -> NDArray[Any]:
+        """Return a number for each feature: a smaller model keeps the weights whose numbers have the largest size.
+
+        They are the weights for scaled rows, in most learners as they are; `rank_factors` of a learner says otherwise.
+        """
+        with self._reading("rank_keys"):
+            return self._of_all_features(self._engine.rank_keys)
+
+    def _of_all_features(self, part_of: Callable[[int, int], NDArray[Any]]) -> NDArray[Any]:
+        """Return the numbers of all features, of which `part_of` returns some."""
+        numbers: NDArray[Any] | None = None
+        for start, stop in self._engine.chunks(self._n_features):
+            part = part_of(start, stop)
+            if numbers is None:
+                numbers = zeros((self._n_features,), part.dtype)
+            if part.any():  # pages of zeros stay untouched
+                numbers[start:stop] = part
+        return zeros((0,), self._engine.weight_dtype) if numbers is None else numbers
 
     @property
     def nonzeros(self) -> int:
@@ -583,7 +599,8 @@ class Model:
     ) -> Model:
         """Return a scoring-only model that keeps the largest weights unchanged; all others are exactly zero.
 
-        Weights are ranked by their absolute value for scaled rows. This model does not change. Exactly one of
+        Weights are ranked by their absolute value for scaled rows; those of `DualAveraging(power=q)`, with q > 0, by
+        that times the fourth root of the feature's accumulator. This model does not change. Exactly one of
         `nonzeros`, `bytes` and `auc_loss` is needed.
 
         Parameters
@@ -625,11 +642,11 @@ class Model:
         header, arrays = self._file_parts("scoring")
         size = nonzeros
         if on is not None and auc_loss is not None:
-            ranked = pruning.Ranked(self.weights(), self._engine.scale_code)
+            ranked = pruning.Ranked(self.weights(), self.rank_keys(), self._engine.scale_code)
             size = ranked.path(on, auc_loss=auc_loss).smallest(auc_loss)
-        elif bytes is not None:
-            size = pruning.largest_size(header, arrays, bytes)
-        order = _native.ranked(arrays["weight"])
+        order = _native.ranked(self.rank_keys()[arrays["index"]])
+        if bytes is not None:
+            size = pruning.largest_size(header, arrays, order, bytes)
         return Model._of(decode(*pruning.cut(header, arrays, np.sort(order[:size])), "model"))
 
     # -- files

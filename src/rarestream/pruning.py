@@ -1,7 +1,8 @@
 """Pruning: which weights a smaller model keeps, and its AUC at many sizes.
 
-Weights are ranked by |w|, the largest first; among equal ones the lower index is first. A
-model of size B keeps the first B unchanged, and its other weights are exactly zero:
+Weights are ranked by |w|, the largest first; among equal ones the lower index is first. (A learner may
+multiply |w| by what else it knows of a feature: `Learner.rank_factors`.) A model of size B keeps the first B
+unchanged, and its other weights are exactly zero:
 
     s_B(x) = sum over j with rank(j) < B of w_j x_j,      x as the full model scales it.
 
@@ -121,8 +122,8 @@ class Path:
 class Ranked:
     """The weights of a model, ranked in the order in which smaller models keep them."""
 
-    def __init__(self, weights: Weights, scale: _native.Scale | int) -> None:
-        self.order = _native.ranked(weights.weight)  # the features of weights that are not zero
+    def __init__(self, weights: Weights, keys: NDArray[Any], scale: _native.Scale | int) -> None:
+        self.order = _native.ranked(keys)  # the features of weights that are not zero
         slots = weights.slots + SPARE
         self._weights = Weights(padded(weights.weight, slots), weights.tally, padded(weights.largest, slots))
         self._scale = scale
@@ -222,10 +223,9 @@ def cut(header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: NDArray[A
     return {"pruned_from": had, **header}, {**arrays, **fewer}
 
 
-def largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], room: int) -> int:
-    """Return the largest number of weights of a scoring-only file of at most `room` bytes."""
+def largest_size(header: dict[str, Any], arrays: dict[str, NDArray[Any]], order: NDArray[Any], room: int) -> int:
+    """Return the largest number of weights, kept in this order, of a scoring-only file of at most `room` bytes."""
     had = len(arrays["weight"])
-    order = _native.ranked(arrays["weight"])
 
     def length(size: int) -> int:
         return len(modelfile.to_bytes(*cut(header, arrays, np.sort(order[:size]))))

@@ -49,7 +49,9 @@ def test_a_budget_is_held(events, tmp_path, words):
     done = run("train", events, "-o", path, *words, "--json")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert 0 < max(line["nonzeros"] for line in lines) <= 70
-    assert Model.load(path).learner.settings["budget"] == 70
+    settings = Model.load(path).learner.settings
+    assert settings["budget"] == 70
+    assert (settings["power"], settings["proximal"]) == (1.0, 0.5)  # what is best at small sizes
     assert run("train", events, "--resume", path, "--budget", 70).exit_code == 0
     assert "was trained with 70, not 71" in run("train", events, "--resume", path, "--budget", 71).stderr
 

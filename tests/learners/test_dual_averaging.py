@@ -1,4 +1,4 @@
-"""Dual averaging under a budget: never more weights than that, and those that are worth most."""
+"""Dual averaging: powers of weights, and a budget: never more weights than that, and those that are worth most."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rarestream import DualAveraging, Model
+from rarestream import DualAveraging, Model, auc, make_learner
+from rarestream.evaluate import path
 from tests.learners.textbook import among_the_most
 from tests.strategies import block_of, blocks, examples, random_block
 
@@ -103,3 +104,61 @@ def test_a_budget_is_a_whole_number(budget):
 def test_a_budget_beside_l1_is_refused():
     with pytest.raises(ValueError, match=r"budget and l1 cannot be combined.* got budget=10 and l1=0\.1"):
         DualAveraging(budget=10, l1=0.1)
+
+
+def test_a_power_and_a_proximal_share_by_hand():
+    learner = DualAveraging(learning_rate=2.0, beta=1.0, rate_power=2.0, power=1.0, proximal=0.5)
+    model = Model(learner, dtype="float64", scale="none")
+    rows = block_of([{1: 1.0}, {0: 3.0}, {0: 1.0}], [1, -1, -1])
+    model.learn(rows[:2])
+    # c = 2 (1/2) max(0 - 0 + 1, 0) = 1: z = 3, sqrt(v) = 3, g = 3 / (1 + 3), w = -2 g |g|
+    assert model.coef.tolist() == [-2 * 0.75**2, 0.0]
+    assert model.learn(rows[2:]).tolist() == [-2 * 0.75**2]
+    # the score is beyond the margin of the positive's mean 0: the slope is 0
+    assert model.coef.tolist() == [-2 * 0.75**2, 0.0]
+    model.learn(block_of([{0: 1.0}], [1]))
+    # p = 2/4, b = (0 - 2 0.75^2) / 2, c = 2 (1/2) min(s - b - 1, 0)
+    s = -2 * 0.75**2
+    c = s - s / 2 - 1
+    n = np.sqrt(9 + c * c)
+    g = (3 + c + 0.5 * (n - 3) * 0.75) / (1 + n)
+    np.testing.assert_allclose(model.coef, [-2 * g * abs(g), 0.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("loss", ["auc", "logistic"])
+def test_ftrl_proximal_is_the_whole_proximal_share(loss):
+    """With r = 2 and the logistic loss it is FTRL-Proximal, but for the last bits."""
+    block = random_block(300, 60, 8)
+    full = Model(DualAveraging(loss=loss, proximal=1.0, rate_power=2.0, beta=1.0, learning_rate=0.5), dtype="float64")
+    twin = make_learner("ftrl-proximal" if loss == "logistic" else "ftrl-auc", beta=1.0, learning_rate=0.5, l1=0.0)
+    other = Model(twin, dtype="float64")
+    found, expected = full.learn(block), other.learn(block)
+    if loss == "logistic":
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    else:  # FTRL-AUC has the square in place of the hinge: the same as long as no row is beyond the margin
+        np.testing.assert_allclose(found[:10], expected[:10], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["unit", "max"])
+def test_smaller_models_of_a_power_keep_what_was_seen_more(scale):
+    model = Model(DualAveraging(loss="logistic", power=1.0), scale=scale)
+    block = random_block(600, 80, 6)
+    model.learn(block)
+    n = model._engine.state.table[: model.n_features, 1].astype(float)
+    keys = np.abs(model.weights().weight) * np.sqrt(n)
+    np.testing.assert_array_equal(np.abs(model.rank_keys()), keys)
+    small = model.prune(nonzeros=20)
+    assert set(np.flatnonzero(small.weights().weight)) == set(np.argsort(-keys, kind="stable")[:20])
+    found = path(model, block, sizes=[20])
+    assert found[20] == pytest.approx(auc(block.labels, small.score(block)), abs=0)
+    room = len(small.to_bytes("scoring"))
+    assert model.prune(bytes=room).nonzeros == 20
+    plain = Model(DualAveraging(loss="logistic"), scale=scale)
+    plain.learn(block)
+    assert np.array_equal(plain.rank_keys(), plain.weights().weight)
+
+
+@pytest.mark.parametrize(("name", "value"), [("power", 1.5), ("power", -0.1), ("proximal", 2), ("proximal", "much")])
+def test_shares_are_between_0_and_1(name, value):
+    with pytest.raises(ValueError, match=f"DualAveraging: {name} must be"):
+        DualAveraging(**{name: value})

@@ -52,7 +52,7 @@ def test_scores_at_every_size_are_bit_for_bit_those_of_the_smaller_model(isa, se
 @given(blocks(features=40), SETTINGS, st.lists(st.integers(0, 45), min_size=1, unique=True).map(sorted))
 def test_the_scores_of_every_row_at_every_size(block, settings, sizes):
     model = learned(block, settings)
-    weights, order = model.weights(), Ranked(model.weights(), 0).order
+    weights, order = model.weights(), Ranked(model.weights(), model.rank_keys(), 0).order
     ranks = np.full(weights.slots, 10**6)
     ranks[order] = np.arange(len(order))
     classes = np.searchsorted(sizes, ranks, side="right").astype(np.uint16)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rarestream.model import Model
 
 DEFAULT_LEARNER, DEFAULT_WITH_BUDGET = "auto", "dual-logistic"
+SETTINGS_WITH_BUDGET = ("power=1.0", "proximal=0.5")  # what is best at small sizes: docs/prune.md
 
 
 def _dtypes() -> Sequence[str]:
@@ -44,7 +45,8 @@ Budget = Annotated[
     Option(
         "--budget",
         metavar="N",
-        help=f"Maximum number of non-zero weights at any time; the default learner is then {DEFAULT_WITH_BUDGET}.",
+        help=f"Maximum number of non-zero weights at any time; the default learner is then {DEFAULT_WITH_BUDGET} with "
+        f"{' and '.join(SETTINGS_WITH_BUDGET)}.",
         min=1,
     ),
 ]
@@ -178,8 +180,10 @@ def _to_continue(data: list[str], target: Path) -> str:
 def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
     from rarestream.model import Model
 
-    budget = any(text.startswith("budget=") for text in settings)
-    made = _learner(name or (DEFAULT_WITH_BUDGET if budget else DEFAULT_LEARNER), settings)
+    if name is None and any(text.startswith("budget=") for text in settings):
+        made = _learner(DEFAULT_WITH_BUDGET, [*SETTINGS_WITH_BUDGET, *settings])
+    else:
+        made = _learner(name or DEFAULT_LEARNER, settings)
     return Model(made, scale=scale or "unit", dtype=dtype or "float32")
 
 

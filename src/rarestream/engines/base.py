@@ -130,8 +130,18 @@ class Engine(ABC):
 
     def weight_chunks(self, n_features: int) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the weights of the first features, some at a time, each time with the first feature's number."""
+        for start, stop in self.chunks(n_features):
+            yield start, self.weights(start, stop)
+
+    @staticmethod
+    def chunks(n_features: int) -> Iterator[tuple[int, int]]:
+        """Yield where parts of the first features start and stop."""
         for start in range(0, n_features, CHUNK):
-            yield start, self.weights(start, min(start + CHUNK, n_features))
+            yield start, min(start + CHUNK, n_features)
+
+    def rank_keys(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the numbers whose size decides which of these weights a smaller model keeps."""
+        return self.weights(start, stop)
 
     def weights_at(self, features: NDArray[np.int32], n_features: int) -> NDArray[np.float64]:
         """Return the weights of some features; zeros for those from `n_features` on."""

@@ -69,6 +69,10 @@ class Single(Engine):
     def weights(self, start: int, stop: int) -> NDArray[Any]:
         return self._kernel.weights(self.state, start, stop)
 
+    def rank_keys(self, start: int, stop: int) -> NDArray[Any]:
+        weights, factors = self.weights(start, stop), self.learner.rank_factors(self.state, start, stop)
+        return weights if factors is None else weights * factors
+
     def reserve(self, n_features: int, exactly: bool = False) -> None:
         needed = n_features + SPARE
         if needed <= self.state.slots:

@@ -48,7 +48,7 @@ def path(
     ValueError
         If a size is negative, or there are too many.
     """
-    return Ranked(model.weights(), SCALES.index(model.scale)).path(blocks, sizes, auc_loss)
+    return Ranked(model.weights(), model.rank_keys(), SCALES.index(model.scale)).path(blocks, sizes, auc_loss)
 
 
 def figure(curve: Path, chosen: int | None = None) -> Any:

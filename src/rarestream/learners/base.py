@@ -162,6 +162,10 @@ class Learner(ABC):
         """How many features have a weight before any row shows them."""
         return 0
 
+    def rank_factors(self, state: State, start: int, stop: int) -> NDArray[np.float64] | None:
+        """Return what |w| is multiplied by to decide which weights a smaller model keeps; None: by nothing."""
+        return None
+
     def lane(self) -> LaneSetting | None:
         """Return its settings for learning beside others in one pass, or None if these settings cannot share a pass."""
         return None

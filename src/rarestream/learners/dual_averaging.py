@@ -20,10 +20,10 @@ Two more numbers, both 0 by default, change the regulariser: with g = soft(z, la
 
     w = -gamma g |g|^q,    z <- z + c x + kappa (sqrt(v') - sqrt(v)) g,    v' = v + |c|^r x^2.
 
-The power q (0, 1/2 or 1 are quick) makes small weights smaller: the regulariser is |w|^(1 + 1/(1 + q)) in place of
-w^2. It suits models that are to be small. The proximal share kappa pulls towards past weights: 0 is dual
-averaging, 1 with r = 2 is FTRL-Proximal. On long streams a share of 1/2 to 1 is often better. With the auc loss and
-q = 1, learning rates above 1/2 can diverge.
+The power q (0, 1/2 or 1 are quick) makes small weights smaller: the regulariser is |w|^(1 + 1/(1 + q)) in
+place of w^2. It suits models that are to be small: they keep the largest |w| v^(1/4) then, as a power makes the
+weights of rare features large. The proximal share kappa pulls towards past weights: 0 is dual averaging, 1 with
+r = 2 is FTRL-Proximal. With the auc loss and q = 1, learning rates above 1/2 can diverge.
 
 With a budget B the leader is looked for among the weights of which at most B are not zero:
 
@@ -149,6 +149,10 @@ class DualAveraging(Learner):
             rate_power=self.rate_power,
             intercept=True,
         )
+
+    def rank_factors(self, state: State, start: int, stop: int) -> NDArray[np.float64] | None:
+        # A power makes the weights of rare features large: how much of a feature was seen counts too.
+        return np.sqrt(state.table[start:stop, 1].astype(np.float64)) if self.power else None
 
     # The ladder knows what all weights are worth. That follows from z and n, so no file keeps it.
 
