@@ -1,6 +1,8 @@
 // Python bindings of lanes: many settings learned in one pass.
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nanobind/stl/optional.h>
@@ -131,11 +133,44 @@ public:
     }
 };
 
+// The slots of some features, which are given out in the order in which features first come. `slot_of` has the slot of each
+// feature, 0: none yet; `features` has the feature of each slot, from slot 1 on, `used` slots are. With `add`, new features
+// get a slot, and the number of used slots grows; else theirs is slot 0. Returns the slots and their number.
+nb::tuple compact_slots(In<std::int32_t> indices, InOut<std::int32_t> slot_of, InOut<std::int32_t> features,
+                        std::int64_t used, bool add) {
+    const std::size_t n = indices.size(), known = slot_of.size();
+    const std::int32_t* const from = indices.data();
+    std::int32_t *const slots = slot_of.data(), *const names = features.data();
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n + 1]);
+    bool fits = used >= 0 && static_cast<std::size_t>(used) < features.size();
+    {
+        nb::gil_scoped_release released;
+        constexpr std::size_t ahead = 32;  // entries: memory that will be needed is loaded in time
+        for (std::size_t i = 0; fits && i < n; ++i) {
+            if (i + ahead < n && static_cast<std::size_t>(from[i + ahead]) < known) {
+                __builtin_prefetch(slots + from[i + ahead]);
+            }
+            const std::size_t j = static_cast<std::size_t>(from[i]);
+            std::int32_t slot = j < known ? slots[j] : 0;
+            if (slot == 0 && add) {
+                fits = j < known && static_cast<std::size_t>(used) + 1 < features.size();
+                if (!fits) break;
+                slot = slots[j] = static_cast<std::int32_t>(++used);
+                names[slot] = static_cast<std::int32_t>(j);
+            }
+            out[i] = slot;
+        }
+    }
+    if (!fits) throw std::invalid_argument("compact_slots: there is no room for a feature");
+    return nb::make_tuple(owned(std::move(out), n), used);
+}
+
 }  // namespace
 
 void bind_lanes(nb::module_& m) {
     m.attr("MAX_LANES") = MAX_LANES;
     m.attr("LANE_GROUP") = LANE_GROUP;
+    m.def("compact_slots", &compact_slots, no_convert(), no_convert(), no_convert(), no_convert(), no_convert());
     nb::enum_<Loss>(m, "Loss")
         .value("pairwise_square", Loss::pairwise_square)
         .value("pairwise_hinge", Loss::pairwise_hinge)

@@ -212,6 +212,10 @@ class Loss(Enum):
     pairwise_hinge = 1
     logistic = 2
 
+def compact_slots(
+    indices: NDArray[np.int32], slot_of: NDArray[np.int32], features: NDArray[np.int32], used: int, add: bool, /
+) -> tuple[NDArray[np.int32], int]: ...
+
 class LaneSetting:
     def __init__(
         self,

@@ -28,8 +28,10 @@ from rarestream import (
 from rarestream._native import isa, set_isa
 from rarestream.blocks import concatenate
 from rarestream.engines import SCALES
+from rarestream.engines.compact import UNSEEN
 from rarestream.engines.lanes import LaneKernel, Lanes
 from rarestream.learners import TALLY
+from rarestream.learners.state import SPARE
 from rarestream.modelfile.codec import ChosenBy
 from tests.strategies import block_of, blocks, examples, random_block
 
@@ -351,33 +353,55 @@ def test_rows_that_come_again_are_not_raced(stream):
 
 @given(
     block=blocks(max_rows=40, importances=True),
-    row=st.integers(0, 39),
+    most=st.integers(0, 20),
     scale=st.sampled_from(SCALES[1:]),
     dtype=st.sampled_from(["float32", "float64"]),
     data=st.data(),
 )
 @settings(max_examples=examples(40))
-def test_a_feature_too_far_to_be_raced_ends_the_race_before_its_row(block, row, scale, dtype, data):
-    row = min(row, len(block) - 1)
-    rows = [dict(zip(*part, strict=True)) for part in _rows(block)]
-    rows[row][60] = 2.0
-    wide = block_of(rows, block.labels, block.importances)
-    assert wide.width == 61
+def test_more_features_than_can_be_raced_end_the_race_before_their_row(block, most, scale, dtype, data):
+    seen: set[int] = set()
+    row = len(block)
+    for i, (features, _) in enumerate(_rows(block)):
+        seen |= set(features)
+        if len(seen) > most:
+            row = i
+            break
     whole, parts, expected = (Model("auto", dtype=dtype, scale=scale) for _ in range(3))
-    with hasty(MAX_BYTES=192 * 50):
-        scores = whole.learn(wide)
-        cuts = sorted(data.draw(st.lists(st.integers(0, len(wide)), max_size=3)))
-        for a, b in zip([0, *cuts], [*cuts, len(wide)], strict=True):
-            parts.learn(wide[a:b])  # as wide as the whole, whatever its rows hold
+    with hasty(MAX_BYTES=192 * (UNSEEN + most + SPARE)):
+        scores = whole.learn(block)
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(block)), max_size=3)))
+        for a, b in zip([0, *cuts], [*cuts, len(block)], strict=True):
+            parts.learn(block[a:b])  # as wide as the whole, whatever its rows hold
     with hasty():
-        before = expected.learn(wide[:row])
-        expected.finish_race()
-        after = expected.learn(wide[row:])
-    assert np.array_equal(scores, np.concatenate([before, after]))
-    assert same(whole, parts)
-    assert same(whole, expected)
-    assert whole.chosen_by == ChosenBy("auto", row)
-    assert whole.n_features == 61
+        before = expected.learn(block[:row])
+        if row < len(block):
+            expected.finish_race()
+        after = expected.learn(block[row:])
+        assert np.array_equal(scores, np.concatenate([before, after]))
+        assert same(whole, parts)
+        assert same(whole, expected)
+    assert whole.chosen_by == (ChosenBy("auto", row) if row < len(block) else None)
+
+
+def test_features_are_raced_however_large_their_indices_are(stream):
+    """Only features that were seen have a coordinate: the race is that of the same rows with small indices."""
+    far = np.sort(np.random.default_rng(3).choice(2**30, stream.width, replace=False)).astype(np.int32)
+    wide = Block.of((stream.indptr, far[stream.indices], stream.values), stream.labels)
+    near, there = Model("auto"), Model("auto")
+    assert np.array_equal(near.learn(stream[:1500]), there.learn(wide[:1500]))
+    again = Model.from_bytes(there.to_bytes())
+    assert near.leader == there.leader == again.leader
+    assert np.array_equal(near.score(stream), again.score(wide))
+    assert len(there.to_bytes()) < 1.1 * len(near.to_bytes())
+
+
+def test_a_file_with_more_features_than_can_be_raced_is_refused(stream):
+    m = Model("auto")
+    m.learn(stream[:600])
+    saved = m.to_bytes()
+    with hasty(MAX_BYTES=192 * 100), pytest.raises(ModelFileError, match="more than can be raced"):
+        Model.from_bytes(saved, "many.rare")
 
 
 def _rows(block):
@@ -394,7 +418,7 @@ def test_room_for_more_features_than_can_be_raced_changes_nothing(scale, stream)
         wide = block_of([{0: 1.0, 4999: 1.0, 2450: 3.0}, {5: 2.0}])
         for m in (plain, roomy):
             m.learn(stream[:700])
-        assert roomy._engine.slots <= 2100
+        assert roomy._engine.group.slots <= 2100
         assert roomy.leader == plain.leader
         assert np.array_equal(roomy.score(wide), plain.score(wide))
         assert np.array_equal(roomy.coef[:2000], plain.coef)
@@ -471,10 +495,8 @@ HOSTILE = {
     "a negative importance": lambda h, a: a["more.importances"].__setitem__(0, -1.0),
     "a race of nothing": lambda h, a: h["learner"]["settings"].update(rows=0),
     "a race without end": lambda h, a: h["learner"]["settings"].update(rows=2**40),
-    "features too far to be raced": lambda h, a: (
-        h["features"].update(count=2**30),
-        a["index"].__setitem__(-1, 2**30 - 1),
-    ),
+    "a feature that comes twice": lambda h, a: a["index"].__setitem__(1, a["index"][0]),
+    "features that do not ascend": lambda h, a: a["index"].__setitem__(0, a["index"][1] + 1),
     "a race for scoring only": lambda h, a: (
         h.update(kind="scoring"),
         a.update(weight=a["z0"][:, 0].copy(), tally=a["tally"][: len(TALLY)].copy()),

@@ -26,7 +26,6 @@ MOST, WIDTH = _native.MAX_LANES, _native.LANE_GROUP  # lanes of a kernel: at mos
 GROUP = 16  # lanes whose numbers are adjacent in a coordinate: native/lanes/types.hpp
 LINE = 64  # bytes of a cache line
 CHUNK = 4096  # coordinates that are copied at once
-SCATTERED = 32 << 20  # bytes beyond which the pages of scattered coordinates are small
 
 Scores = NDArray[np.float32]
 
@@ -64,14 +63,13 @@ class Lanes:
         z = first + lane
         return [z, z + min(GROUP, self.width - first)]
 
-    def table(self, slots: int, scattered: bool = False) -> NDArray[np.float32]:
+    def table(self, slots: int, in_order: bool = False) -> NDArray[np.float32]:
         """Return a table of zeros that starts on a cache line: half as many lines to touch.
 
-        `scattered`: the coordinates of the first rows will be all over the table. Few of them would touch every page of
-        2 MB; with small pages memory grows as features arrive.
+        `in_order`: its coordinates will be used one after the other, so that large pages cost no memory for nothing.
         """
-        size = slots * 2 * self.width
-        room = zeros((size + LINE // 4,), np.float32, few=scattered and 4 * size > SCATTERED)
+        size, skipped = slots * 2 * self.width, LINE // 4
+        room = np.zeros(size + skipped, np.float32) if in_order else zeros((size + skipped,), np.float32)
         skip = -room.ctypes.data % LINE // 4
         return room[skip : skip + size].reshape(slots, 2 * self.width)
 
@@ -80,9 +78,9 @@ class Lanes:
         values = zeros((slots,), np.float32) if largest else None
         return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), values)
 
-    def grown(self, state: LaneState, slots: int, scattered: bool = False) -> LaneState:
-        """Return the same state with room for more coordinates; `scattered` as for `table`."""
-        table = self.table(slots, scattered)
+    def grown(self, state: LaneState, slots: int, in_order: bool = False) -> LaneState:
+        """Return the same state with room for more coordinates; `in_order` as for `table`."""
+        table = self.table(slots, in_order)
         copy_touched(state.table, table)
         return state._replace(table=table, largest=padded(state.largest, slots))
 
@@ -202,10 +200,10 @@ class LaneGroup:
         """The number of coordinates there is room for."""
         return len(self.state.table)
 
-    def reserve(self, slots: int, most: int, scattered: bool = False) -> None:
+    def reserve(self, slots: int, most: int, in_order: bool = False) -> None:
         """Make room for so many coordinates, and some more, but never for more than `most`."""
         if slots > self.slots:
-            self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), scattered)
+            self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), in_order)
 
     def learn(self, block: Block) -> tuple[int, Scores]:
         """Learn the rows, up to one that is too large for some lane.

@@ -2,7 +2,9 @@
 
 After 512, 1024, 2048, ... rows the race determines which setting leads (engines/choice.py); until the next time the
 model scores with that one. After `plan.rows` rows the leading one continues as a Single. A race also ends before a row
-with so large an index that the lanes would need more than a gigabyte, and when `finish_race` is called.
+with so many new features that the lanes would need more than a gigabyte, and when `finish_race` is called.
+
+Only features that were seen have a coordinate in the lanes (engines/compact.py), however large their indices are.
 
 A row that is too large for any of the lanes is refused, as a Single refuses it: no lane learns it.
 """
@@ -16,17 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.blocks import Block
+from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
 from rarestream.engines.base import Engine, Learned, out_of_memory
 from rarestream.engines.choice import MIN_CLASS_ROWS, Schedule, best_setting, warm_up
+from rarestream.engines.compact import UNSEEN, CompactSlots
 from rarestream.engines.lanes import LaneGroup, Lanes
+from rarestream.engines.single import Single
 from rarestream.learners import Learner, State
 from rarestream.learners.auto import Auto
 from rarestream.learners.base import RacePlan
 from rarestream.learners.registry import make_learner
-from rarestream.learners.state import SPARE, TALLY
+from rarestream.learners.state import SPARE, TALLY, zeros
 from rarestream.metrics.paired import Standings
 from rarestream.metrics.rows import ScoredRows
 
@@ -57,8 +61,8 @@ class Race(Engine):
         self._rows = plan.rows
         self._dtype = dtype
         self._slot_bytes = Lanes(self.candidates).bytes
-        slots = min(n_features + SPARE, self._max_slots)
-        self.group = LaneGroup.start(self.candidates, scale, slots=slots)
+        self.compact = CompactSlots(n_features + SPARE)
+        self.group = LaneGroup.start(self.candidates, scale, slots=self._needed)
         self.raced = 0  # number of rows so far, without those of importance 0
         self.lead = 0  # the number of the leading candidate
         width = self.group.lanes.width
@@ -77,11 +81,11 @@ class Race(Engine):
 
     @property
     def largest(self) -> NDArray[np.float32] | None:
-        return self.group.state.largest
+        return self._by_feature(self.group.state.largest)
 
     @property
     def slots(self) -> int:
-        return self.group.slots
+        return self.compact.room
 
     @property
     def weight_dtype(self) -> np.dtype[Any]:
@@ -90,11 +94,24 @@ class Race(Engine):
     @property
     def nbytes(self) -> int:
         arrays = [*self.group.state, self._scores, self._labels, self._importances]
-        return sum(array.nbytes for array in arrays if array is not None)
+        return self.compact.nbytes + sum(array.nbytes for array in arrays if array is not None)
 
     @property
     def _max_slots(self) -> int:
         return MAX_BYTES // self._slot_bytes
+
+    @property
+    def _needed(self) -> int:
+        """The number of slots for all features that there is room for; those that are never seen cost no memory."""
+        return min(UNSEEN + self.compact.room + SPARE, self._max_slots)
+
+    def _by_feature(self, numbers: NDArray[Any] | None) -> NDArray[Any] | None:
+        """Return the numbers of slots under the features that have these."""
+        if numbers is None:
+            return None
+        found = zeros((self.slots,), numbers.dtype)
+        found[self.compact.features] = numbers[UNSEEN : UNSEEN + self.compact.used]
+        return found
 
     # -- learning and deciding
 
@@ -119,12 +136,12 @@ class Race(Engine):
     def rows_until_decision(self, block: Block) -> int | None:
         """Return how many of these rows to learn before the next look; None if they do not reach it."""
         stop = _rows_up_to(block, self._schedule.after(self.raced) - self.raced)
-        most = self._max_slots - SPARE
-        if block.width > most:
-            wide = np.flatnonzero(block.indices >= most)
-            if len(wide):
-                row = int(np.searchsorted(block.indptr, wide[0], "right")) - 1
-                stop = row if stop is None else min(stop, row)
+        left = self._max_slots - UNSEEN - SPARE - self.compact.used  # features that there is memory for
+        part = block if stop is None else block[:stop]
+        if len(part.indices) > left:
+            new = self.compact.new_features_in(part)
+            if len(new) > left:
+                stop = int(np.searchsorted(part.indptr, new[left], "right")) - 1
         return stop
 
     def decide(self, rest: Block | None) -> Engine:
@@ -134,17 +151,26 @@ class Race(Engine):
         """
         self.lead = self._find_leader()
         over = rest is None or self.raced == self._rows or self.rows_until_decision(rest) == 0
-        return self.group.single(self.lead, self._dtype) if over else self
+        return self._single() if over else self
+
+    def _single(self) -> Single:
+        """Return the leading setting alone, under the numbers of the features."""
+        raced, used = self.group.state, slice(UNSEEN + self.compact.used)
+        compact = self.group.lanes.state(self.lead, raced._replace(table=raced.table[used]), self._dtype)
+        state = self.leader.start(self.slots, self._dtype)
+        state.table[self.compact.features] = compact.table[UNSEEN:]
+        state.tally[:] = compact.tally
+        return Single(self.leader, self.scale, state._replace(largest=self.largest))
 
     @property
     def _schedule(self) -> Schedule:
         return Schedule(FIRST_LOOK, LOOK_FACTOR, self._rows)
 
     def _learn(self, block: Block, scores: NDArray[np.float64]) -> int:
-        if block.width > self._max_slots:  # the width of the block that this is a part of
+        if block.width > self.slots:  # the width of the block that this is a part of
             block = replace(block, width=int(block.indices.max(initial=-1)) + 1)
         self.reserve(block.width)
-        learned, lane_scores = self.group.learn(block)
+        learned, lane_scores = self.group.learn(self.compact.added(block))
         done = block[:learned]
         assert done.labels is not None
         scores[:learned] = lane_scores[:learned, self.lead]
@@ -174,11 +200,12 @@ class Race(Engine):
     # -- scoring
 
     def score(self, block: Block, scores: NDArray[np.float64]) -> int:
-        return self.group.score_alone(self.lead, block.within(self.slots), scores)
+        return self.group.score_alone(self.lead, self.compact.known(block), scores)
 
     def weights(self, start: int, stop: int) -> NDArray[np.float32]:
         state, lanes = self.group.state, self.group.lanes
-        table = np.ascontiguousarray(state.table[start:stop, lanes.columns(self.lead)])
+        slots = self.compact.slots_of(start, stop)
+        table = np.ascontiguousarray(state.table[slots[:, np.newaxis], lanes.columns(self.lead)])
         alone = State(table, self.tally, None, {})
         weights: NDArray[np.float32] = self.leader.kernel().weights(alone, 0, alone.slots)
         return weights
@@ -186,11 +213,12 @@ class Race(Engine):
     # -- state
 
     def reserve(self, n_features: int, exactly: bool = False) -> None:
-        needed = min(n_features + SPARE, self._max_slots)
+        needed = n_features + SPARE
         try:
-            self.group.reserve(needed, needed if exactly else self._max_slots, scattered=exactly)
+            self.compact.reserve(needed, needed if exactly else LARGEST_INDEX + 1)
+            self.group.reserve(self._needed, self._needed, in_order=True)
         except MemoryError:
-            raise out_of_memory(n_features - 1, needed * self.group.bytes) from None
+            raise out_of_memory(n_features - 1, self._needed * self.group.bytes) from None
 
     def header(self) -> dict[str, Any]:
         return {"candidates": [{"name": learner.name, "settings": learner.settings} for learner in self.candidates]}
@@ -203,15 +231,19 @@ class Race(Engine):
             "labels": self._labels[:raced],
             "importances": self._importances[:raced],
         }
+        table = file_arrays.dump_table(state.table[: UNSEEN + self.compact.used], self.group.lanes.layout)
+        features = self.compact.features[table.pop("index") - UNSEEN]
+        order = np.argsort(features)
         return {
             "tally": np.array([*self.tally, raced, self.lead], np.float64),
-            **file_arrays.dump_table(state.table[:n_features], self.group.lanes.layout),
+            "index": features[order],
+            **{name: column[order] for name, column in table.items()},
             **file_arrays.dump_extra(extra),
-            **file_arrays.dump_largest(state.largest),
+            **file_arrays.dump_largest(self.largest),
         }
 
     def load(self, arrays: Arrays, n_features: int) -> None:
-        state, slots = self.group.state, min(n_features, self.slots)
+        slots = min(n_features, self.slots)
         numbers = file_arrays.load_tally(arrays, 2)
         raced, lead = numbers[len(TALLY) :]
         if raced not in range(self._rows):
@@ -219,7 +251,9 @@ class Race(Engine):
         if lead not in range(len(self.candidates)):
             raise ValueError(f"the leading setting is {lead}, not a whole number below {len(self.candidates)}")
         self.raced, self.lead = int(raced), int(lead)
-        file_arrays.load_table(arrays, state.table, self.group.lanes.layout, slots)
+        arrays = self._with_slots(arrays, slots)
+        state = self.group.state
+        file_arrays.load_table(arrays, state.table, self.group.lanes.layout, self.group.slots)
         roots = [self.group.lanes.columns(lane)[1] for lane in range(len(self.candidates))]
         if (state.table[arrays["index"][:, np.newaxis], roots] < 0).any():  # all others are zero
             raise ValueError("a root is negative")
@@ -236,7 +270,18 @@ class Race(Engine):
             into[...] = extra[name]
         if not np.isin(self._labels[rows], (-1, 1)).all() or (self._importances[rows] <= 0).any():
             raise ValueError("its rows have labels other than -1 and 1, or importances that are not positive")
-        file_arrays.load_largest(arrays, state.largest, slots)
+        file_arrays.load_largest(arrays, state.largest, self.group.slots)
+
+    def _with_slots(self, arrays: Arrays, slots: int) -> Arrays:
+        """Give slots to the features of a file, and return its arrays with slots in place of features."""
+        places = ["index"] if self.group.state.largest is None else ["index", "largest_index"]
+        features = [file_arrays.checked_index(arrays, place, slots) for place in places]
+        seen = np.unique(np.concatenate(features))
+        if UNSEEN + len(seen) + SPARE > self._max_slots:
+            raise ValueError(f"it has {len(seen)} features, more than can be raced")
+        self.compact.load(seen)
+        found = [UNSEEN + np.searchsorted(seen, part).astype(np.int32) for part in features]
+        return {**arrays, **dict(zip(places, found, strict=True))}
 
 
 def saved_candidates(header: Mapping[str, Any]) -> list[Learner]:

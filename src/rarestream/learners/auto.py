@@ -11,7 +11,7 @@ Until then the model scores with the leading settings, found by the same rule af
 rows; before that, with the default. The model's progressive AUC is that of the leading settings, and in
 the end that of the settings that were chosen.
 
-The race also ends before a row with so large an index that the lanes would need more than a gigabyte,
+The race also ends before a row with so many new features that the lanes would need more than a gigabyte,
 and before rows that are learned a second time: their scores would tell nothing about new ones. Lanes are
 float32, whatever the dtype of the model. A row of importance h counts as h rows learned at one score, in
 the AUC too.
