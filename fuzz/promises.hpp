@@ -8,9 +8,13 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "features/murmur3.hpp"
 #include "parsed_rows.hpp"
+#include "utf8.hpp"
 
 namespace rarestream::fuzz {
 
@@ -62,8 +66,8 @@ inline bool same(const ParsedRows& a, const ParsedRows& b) {
     return a.names.hashes == b.names.hashes && a.names.ends == b.names.ends && a.names.text == b.names.text;
 }
 
-// What every parser promises of its rows, whatever the text was.
-inline void check_sound(const ParsedRows& rows, std::int64_t stop_after, std::size_t size) {
+// What every parser promises of its rows, whatever the text was. `first` is the number of the first line.
+inline void check_sound(const ParsedRows& rows, std::int64_t stop_after, std::size_t size, int first = 1) {
     const std::size_t n = rows.labels.size();
     require(rows.indptr.size() == n + 1 && rows.indptr[0] == 0, "a row pointer for every row");
     require(rows.lines.size() == n && rows.columns.size() == n, "a place for every row");
@@ -87,7 +91,46 @@ inline void check_sound(const ParsedRows& rows, std::int64_t stop_after, std::si
     require(widest == rows.width, "the width is the largest index + 1");
     for (double importance : rows.importances) require(std::isfinite(importance) && importance >= 0, "sound importances");
     for (std::int64_t tag : rows.tags) require(tag >= -1, "sound tags");
-    for (const BadRow& bad : rows.bad) require(bad.line >= 1 && bad.line <= rows.lines_read && bad.column >= 1, "places");
+    for (const BadRow& bad : rows.bad) {
+        require(bad.line >= first && bad.line < first + rows.lines_read && bad.column >= first, "places");
+    }
+}
+
+// The names of tables: UTF-8, and each has the hash that the plain hash function gives it.
+inline void check_names(const features::NewNames& names) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string_view name = names.name(i);
+        require(first_invalid_utf8(name.data(), name.data() + name.size()) == name.data() + name.size(), "names are UTF-8");
+        if (name.size() + 4 > features::LONGEST_NAME) continue;  // it may be shortened
+        bool found = false;                                      // any ^ may be the end of the namespace
+        for (std::size_t end = name.find('^'); !found && end != std::string_view::npos; end = name.find('^', end + 1)) {
+            const std::uint32_t seed = features::murmur3(name.substr(0, end), 0);
+            found = names.hashes[i] == features::murmur3(name.substr(end + 1), seed);
+        }
+        require(found, "a name has its hash");
+    }
+}
+
+// A label as a number or as text, an importance and a tag of a row.
+inline bool same_row(const ParsedRows& a, std::size_t i, const ParsedRows& b, std::size_t j) {
+    const auto label = [](const ParsedRows& rows, std::size_t row) {
+        const double number = rows.labels[row];
+        if (std::isnan(number)) return std::pair(-1.0, std::string_view("none"));
+        if (!rows.labels_are_texts) return std::pair(number, std::string_view());
+        require(number >= 0 && number < static_cast<double>(rows.label_texts.size()), "a label has its text");
+        return std::pair(0.0, std::string_view(rows.label_texts[static_cast<std::size_t>(number)]));
+    };
+    const auto importance = [](const ParsedRows& rows, std::size_t row) {
+        return rows.importances.empty() ? 1 : rows.importances[row];
+    };
+    const auto tag = [](const ParsedRows& rows, std::size_t row) {
+        const std::size_t begin = rows.tag_ends.empty() || row == 0 ? 0 : rows.tag_ends[row - 1];
+        const std::string_view text = rows.tag_text;
+        return std::pair(rows.tags.empty() ? -1 : rows.tags[row],
+                         rows.tag_ends.empty() ? text.substr(0, 0) : text.substr(begin, rows.tag_ends[row] - begin));
+    };
+    return label(a, i) == label(b, j) && importance(a, i) == importance(b, j) && tag(a, i) == tag(b, j) &&
+           a.indptr[i + 1] - a.indptr[i] == b.indptr[j + 1] - b.indptr[j];
 }
 
 // Rows of a text that was cut in two, against those of the whole.
@@ -100,10 +143,18 @@ inline void check_cut(const ParsedRows& whole, const ParsedRows& head, const Par
     require(first + rest == static_cast<std::size_t>(whole.indptr.back()), "a cut between rows loses no entry");
     require(first == 0 || std::memcmp(head.indices.get(), whole.indices.get(), first * sizeof(std::int32_t)) == 0,
             "a cut between rows changes no row before it");
+    require(first == 0 || std::memcmp(head.values.get(), whole.values.get(), first * sizeof(float)) == 0,
+            "a cut between rows changes no value before it");
     require(rest == 0 || std::memcmp(tail.indices.get(), whole.indices.get() + first, rest * sizeof(std::int32_t)) == 0,
             "a cut between rows changes no row after it");
     require(rest == 0 || std::memcmp(tail.values.get(), whole.values.get() + first, rest * sizeof(float)) == 0,
             "a cut between rows changes no value after it");
+    const std::size_t rows = head.labels.size();
+    for (std::size_t i = 0; i < whole.labels.size(); ++i) {
+        require(i < rows ? same_row(whole, i, head, i) && whole.lines[i] == head.lines[i]
+                         : same_row(whole, i, tail, i - rows) && whole.lines[i] == tail.lines[i - rows] + head.lines_read,
+                "a cut between rows changes no label, importance, tag or place");
+    }
     for (std::size_t i = 0; i < tail.bad.size(); ++i) {
         const BadRow &there = whole.bad[head.bad.size() + i], &here = tail.bad[i];
         require(here.line + head.lines_read == there.line && here.column == there.column && here.rule == there.rule &&

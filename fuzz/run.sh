@@ -7,7 +7,7 @@ name=${1:?which parser? fuzz/run.sh NAME [SECONDS] [BUILD FOLDER]}
 seconds=${2:-300}
 build=${3:-build/fuzz/$name}
 mkdir -p "$build/corpus"
-flags=(-std=c++17 -g -O1 -Inative -Ifuzz -fno-omit-frame-pointer -fno-sanitize-recover=all)
+flags=(-std=c++17 -g -O1 -Inative -Ifuzz -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-psabi)
 
 fuzzes() { # whether this compiler has libFuzzer and its sanitizers
     command -v "$1" >/dev/null && echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |

@@ -216,7 +216,7 @@ struct Array {
     const void* extra = nullptr;             // the bytes of a text, the sizes of a list view
     const void* const* views = nullptr;      // the other buffers of text views
     std::int64_t n_views = 0;
-    bool checked = false;  // whether all of its text that is read is known to be valid UTF-8, and to start with a character
+    const char *checked_begin = nullptr, *checked_end = nullptr;  // bytes of its text that are valid UTF-8 as a whole
     std::string_view name;
     std::vector<Array> children;
     std::unique_ptr<Array> dictionary;

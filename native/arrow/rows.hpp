@@ -268,7 +268,7 @@ public:
                 for (std::int64_t row = block; row < next; ++row) {
                     sink_.begin_row();
                     const std::int64_t at = offset_ + row;
-                    if (!validity_ || validity_[at >> 3] >> (at & 7) & 1) {
+                    if (is_there(at)) {
                         for (Column& column : columns_) {
                             current = &column;
                             cell(column, at, static_cast<std::size_t>(row - block));
@@ -357,9 +357,14 @@ private:
         } else if (column.way == Way::bucket) {
             sink_.find_buckets(array.items<float>() + at, count, column.buckets.data());
         } else if (column.way == Way::category) {
-            for (int i = 0; i < count; ++i) column.categories[static_cast<std::size_t>(i)] = category(column, first + i);
+            for (int i = 0; i < count; ++i) {
+                const bool there = is_there(first + i);  // a row that is null must not be the first that has a category
+                column.categories[static_cast<std::size_t>(i)] = there ? category(column, first + i) : Category{0, MISSING};
+            }
         }
     }
+
+    bool is_there(std::int64_t row) const { return !validity_ || validity_[row >> 3] >> (row & 7) & 1; }
 
     Category category(Column& column, std::int64_t i) {
         const Array& array = column.array;

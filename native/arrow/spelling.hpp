@@ -11,6 +11,7 @@
 namespace rarestream::arrow {
 
 inline std::int64_t floor_div(std::int64_t value, std::int64_t by) { return value / by - (value % by < 0); }
+inline std::int64_t floor_mod(std::int64_t value, std::int64_t by) { return value % by + (value % by < 0 ? by : 0); }
 
 // A text of limited size on the stack.
 class Spelling {

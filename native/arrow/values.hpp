@@ -24,11 +24,10 @@ struct Moment {
 
     // As Python's isoformat: 2024-02-29T13:05:59+00:00.
     void spell(Spelling& out) const {
-        const std::int64_t days = floor_div(seconds, 86400);
-        spell_date(out, days);
+        spell_date(out, floor_div(seconds, 86400));
         if (!has_time) return;
         out.put('T');
-        spell_time(out, seconds - days * 86400, fraction, per_second);
+        spell_time(out, floor_mod(seconds, 86400), fraction, per_second);
         if (zone) out.put("+00:00");
     }
 };
@@ -71,10 +70,14 @@ inline bool is_utf8(std::string_view text) {
     return first_invalid_utf8(text.data(), end) == end;
 }
 
-// Text of an array that is `checked` as a whole is valid if it does not start in the middle of a character.
+// Text within bytes that were checked as a whole is valid if it neither starts nor ends in the middle of a character.
 inline bool is_valid(const Array& array, std::string_view text) {
-    if (!array.checked) return is_utf8(text);
-    return text.empty() || (static_cast<unsigned char>(text[0]) & 0xC0) != 0x80;
+    const char *const begin = text.data(), *const end = begin + text.size();
+    if (begin < array.checked_begin || end > array.checked_end) return is_utf8(text);
+    const auto inside = [&](const char* at) {
+        return at != array.checked_end && (static_cast<unsigned char>(*at) & 0xC0) == 0x80;
+    };
+    return text.empty() || (!inside(begin) && !inside(end));
 }
 
 // Checks the text of the rows from `start` to `stop` at once. What is not valid may be the bytes of a null: it is then
@@ -84,7 +87,10 @@ inline void check_text(Array& array, std::int64_t start, std::int64_t stop) {
     const auto check = [&](const auto* offsets) {
         const auto begin = offsets[array.offset + start], end = offsets[array.offset + stop];
         if (begin < 0 || end < begin) return;
-        array.checked = is_utf8({static_cast<const char*>(array.extra) + begin, static_cast<std::size_t>(end - begin)});
+        const char* const text = static_cast<const char*>(array.extra);
+        if (!is_utf8({text + begin, static_cast<std::size_t>(end - begin)})) return;
+        array.checked_begin = text + begin;
+        array.checked_end = text + end;
     };
     if (array.format.type == Type::text32) check(array.items<std::int32_t>());
     if (array.format.type == Type::text64) check(array.items<std::int64_t>());
@@ -132,6 +138,7 @@ struct Slice {
 template <class Offset>
 Slice slice_between(const Array& array, std::int64_t at) {
     const Offset* const offsets = array.items<Offset>() + at;
+    require(offsets[0] >= 0 && offsets[1] >= offsets[0], "the offsets of the Arrow array do not ascend");
     return {offsets[0], offsets[1] - offsets[0]};
 }
 
@@ -172,8 +179,8 @@ void visit(const Array& array, std::int64_t i, Out& out) {
     if (array.dictionary) return visit(*array.dictionary, dictionary_index(array, at), out);
     const Format& format = array.format;
     const auto moment = [&](std::int64_t units, bool has_time) {
-        const std::int64_t seconds = floor_div(units, format.per_second);
-        out.moment({seconds, units - seconds * format.per_second, format.per_second, has_time, format.zone});
+        const std::int64_t seconds = floor_div(units, format.per_second), fraction = floor_mod(units, format.per_second);
+        out.moment({seconds, fraction, format.per_second, has_time, format.zone});
     };
     const auto time = [&](std::int64_t units) {
         Spelling spelling;

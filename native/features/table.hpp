@@ -50,6 +50,7 @@ enum class TableRule : int {
     nested = 8,      // lists or objects inside a list
     role = 9,        // a list or an object as label, importance or tag
     utf8 = 10,       // bytes that are not UTF-8 as text, in a source with types
+    product = 11,    // a cross of raw numbers beyond float32
 };
 
 struct Column {
@@ -577,7 +578,9 @@ private:
 
     void numbers(int c, const Column& column, double value, bool crossed) {
         if (plan_.raw) {
-            if (!(std::fabs(value) <= std::numeric_limits<float>::max())) return fail(TableRule::large, c, "");
+            if (!(std::fabs(value) <= std::numeric_limits<float>::max())) {
+                return fail(TableRule::large, c, NumberText(value).text());
+            }
             if (static_cast<float>(value) == 0) return;
             hashed_.feature(column.seed, column.space, {}, static_cast<float>(value));
             if (crossed) part(c, {}, static_cast<float>(value));
@@ -695,6 +698,7 @@ private:
 
     void product(const Cross& cross, std::size_t depth, float value) {
         if (depth == cross.columns.size()) {
+            if (!(std::fabs(value) <= std::numeric_limits<float>::max())) return fail(TableRule::product, cross.name, {});
             hashed_.feature(cross.seed, cross.name, worker_.arena.copy(joined_), value);
             return;
         }

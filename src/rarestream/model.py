@@ -596,8 +596,9 @@ class Model:
         bytes: int | None = None,
         auc_loss: float | None = None,
         on: Block | Iterable[Block] | None = None,
+        refit: Block | Iterable[Block] | None = None,
     ) -> Model:
-        """Return a scoring-only model that keeps the largest weights unchanged; all others are exactly zero.
+        """Return a scoring-only model that keeps the largest weights; all others are exactly zero.
 
         Weights are ranked by their absolute value for scaled rows; those of `DualAveraging(power=q)`, with q > 0, by
         that times the fourth root of the feature's accumulator. This model does not change. Exactly one of
@@ -615,6 +616,9 @@ class Model:
         on : Block or iterable of Block, optional
             Labelled rows, which the model has not learned. Needed with `auc_loss`, and only then. The rows of an
             iterator are held in memory.
+        refit : Block or iterable of Block, optional
+            Labelled rows, those that the model has learned: the learner learns them once more, in one pass, as if only
+            the features that are kept existed. Smaller models rank better so, mostly.
 
         Returns
         -------
@@ -626,7 +630,7 @@ class Model:
         ValueError
             If not exactly one size is given, it is negative, or `bytes` is less than a file without weights.
         DataError
-            If `on` has no labels, or rows of one class only.
+            If `on` has no labels, or rows of one class only; if `refit` has no labels, no rows, or other features.
         """
         if sum(given is not None for given in (nonzeros, bytes, auc_loss)) != 1:
             raise ValueError("Model.prune: pass exactly one of nonzeros, bytes and auc_loss.")
@@ -647,7 +651,22 @@ class Model:
         order = _native.ranked(self.rank_keys()[arrays["index"]])
         if bytes is not None:
             size = pruning.largest_size(header, arrays, order, bytes)
-        return Model._of(decode(*pruning.cut(header, arrays, np.sort(order[:size])), "model"))
+        pruned = Model._of(decode(*pruning.cut(header, arrays, np.sort(order[:size])), "model"))
+        return pruned if refit is None else pruned._refitted(refit)
+
+    def _refitted(self, rows: Block | Iterable[Block]) -> Model:
+        """Return this scoring-only model with weights that are learned anew, of the same features."""
+        from rarestream import pruning
+
+        def check(block: Block) -> None:
+            _check("Model.prune", block)
+            self._check_space("Model.prune", block.space)
+
+        header, arrays = self._file_parts("scoring")
+        engine = pruning.refit(self.learner, self.scale, self.weights(), rows, check)
+        weight = engine.weights_at(arrays["index"], self._n_features).astype(arrays["weight"].dtype)
+        changed = {**arrays, "weight": weight, "tally": engine.tally}
+        return Model._of(decode(*pruning.cut(header, changed, np.flatnonzero(weight)), "model"))
 
     # -- files
 

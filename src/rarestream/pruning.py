@@ -18,11 +18,14 @@ AUC does not grow with every step in size. So the smallest model that loses no m
 E has the smallest size such that it and every larger size of the path lose no more than E.
 After the sizes of the path, up to 50 more are tried between the largest size that loses more
 and the next one, until these two are within 1 % of each other.
+
+A pruned model can be learned again: one more pass over the same rows, as if only its features existed, but with rows
+scaled as before. Weights that shared their work with dropped ones then take it over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +34,10 @@ from numpy.typing import NDArray
 
 from rarestream import _native, modelfile
 from rarestream.blocks import Block
-from rarestream.engines import Weights
+from rarestream.engines import Weights, overflow
+from rarestream.engines.single import Single
 from rarestream.errors import DataError, RowError
+from rarestream.learners import Learner
 from rarestream.learners.state import SPARE, padded
 from rarestream.metrics import auc
 from rarestream.metrics.kept import KeptScores
@@ -208,6 +213,51 @@ def _pieces(rows: Rows) -> Iterator[Block]:
 def _repeatable(blocks: Iterable[Block]) -> bool:
     """Return whether a second pass over the blocks gives the same rows again."""
     return blocks.replayable if isinstance(blocks, Stream) else not isinstance(blocks, Iterator)
+
+
+# -- learning again with few features
+
+
+def refit(learner: Learner, scale: str, weights: Weights, rows: Rows, check: Callable[[Block], None]) -> Single:
+    """Return what a new model learns from the rows if only the features with a weight exist.
+
+    Rows are scaled as the full model scales them, so that the new weights can take the place of the old ones.
+    `check` raises an error for a block that the model does not take.
+    """
+    engine = Single.start(learner, "none", weights.slots, weights.weight.dtype)
+    kept = weights.weight != 0
+    learned = 0
+    for block in [rows] if isinstance(rows, Block) else rows:
+        check(block)
+        if block.labels is None:
+            raise DataError("Model.prune: the rows to refit on have no labels.")
+        few = _only(kept, block, scale, weights.largest)
+        done = engine.learn(few, np.empty(len(few))).rows
+        if done < len(few):
+            raise RowError("Model.prune", done, overflow(learner, "unit", str(engine.weight_dtype)))
+        learned += len(few)
+    if not learned:
+        raise DataError("Model.prune: there are no rows to refit on.")
+    return engine
+
+
+def _only(kept: NDArray[np.bool_], block: Block, scale: str, largest: NDArray[np.float32] | None) -> Block:
+    """Return the rows with only some features, with the values that these have in the scaled whole rows."""
+    lengths = np.diff(block.indptr)
+    known = block.indices < len(kept)
+    values = block.values.astype(np.float64)
+    if largest is not None:
+        most = np.where(known, largest[np.where(known, block.indices, 0)], 0)
+        values /= np.maximum(most, np.abs(values))  # a larger value than any so far counts as one
+        values[~np.isfinite(values)] = 0
+    if scale != "none":
+        row_of = np.repeat(np.arange(len(block)), lengths)
+        norms = np.sqrt(np.bincount(row_of, values * values, len(block)))
+        values /= np.repeat(np.where(norms > 0, norms, 1.0), lengths)
+    here = np.zeros(len(known), bool)
+    here[known] = kept[block.indices[known]]
+    indptr = np.concatenate([[0], np.cumsum(here)])[block.indptr]
+    return Block.of((indptr, block.indices[here], values[here].astype(np.float32)), block.labels, block.importances)
 
 
 # -- model files with fewer weights

@@ -143,3 +143,22 @@ def test_rows_that_were_learned_are_warned_of(events, trained, tmp_path):
     assert warned.exit_code == 0
     assert "the model has learned rows of these files" in warned.stderr
     assert "warning" not in run("prune", trained, "--nonzeros", 100, "--on", other).stderr
+
+
+def test_what_is_kept_is_refitted(trained, events, valid, tmp_path):
+    small = tmp_path / "small.rare"
+    words = ["prune", trained, "--nonzeros", 300, "--refit", events, "--on", valid]
+    found = json.loads(run(*words, "-o", small, "--json").stdout)
+    made = Model.load(small)
+    assert found["nonzeros"] == made.nonzeros <= 300
+    assert found["auc"] == pytest.approx(auc_on(made, valid), abs=1e-12)
+    assert found["auc_before_refit"] == pytest.approx(auc_on(Model.load(trained).prune(nonzeros=300), valid), abs=1e-12)
+    assert made.to_bytes("scoring") == Model.load(trained).prune(nonzeros=300, refit=read(events)).to_bytes("scoring")
+    shown = run(*words).stdout
+    assert f"{found['auc_before_refit']:.4f} before it was refitted" in shown
+
+
+def test_refitting_needs_a_size(trained, events, valid):
+    done = run("prune", trained, "--path", "--on", valid, "--refit", events)
+    assert done.exit_code == 2
+    assert "'--refit'" in done.stderr and "how much to prune" in done.stderr

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from rarestream import DataError, Model, ModelFileError, auc, learner_names
+from rarestream import Block, DataError, DualAveraging, Model, ModelFileError, auc, learner_names
 from rarestream.evaluate import path
 from tests.strategies import block_of, blocks, random_block
 
@@ -202,3 +204,67 @@ def test_wrong_words_are_refused(model, words, rule):
 def test_rows_that_have_no_auc_are_refused(model, on, rule):
     with pytest.raises(DataError, match=rule):
         model.prune(auc_loss=0.1, on=on)
+
+
+# -- refit
+
+
+@pytest.mark.parametrize("scale", ["unit", "max", "none"])
+def test_refitting_is_learning_the_kept_features_of_scaled_rows(scale):
+    """Against a model of rows that were scaled and cut by hand."""
+    block = random_block(400, 60, 8, share=0.4)
+    model = Model(DualAveraging(loss="logistic"), scale=scale, dtype="float64")
+    model.learn(block)
+    small = model.prune(nonzeros=15, refit=block)
+    kept = np.flatnonzero(model.prune(nonzeros=15).weights().weight)
+    dense = np.zeros((len(block), 60))
+    for i in range(len(block)):
+        at = slice(block.indptr[i], block.indptr[i + 1])
+        dense[i, block.indices[at]] = block.values[at]
+    if scale == "max":
+        dense /= np.maximum(abs(dense).max(axis=0), 1e-300)
+    if scale != "none":
+        dense /= np.linalg.norm(dense, axis=1, keepdims=True)
+    only = np.zeros_like(dense)
+    only[:, kept] = dense[:, kept]
+    twin = Model(DualAveraging(loss="logistic"), scale="none", dtype="float64")
+    twin.learn(Block.of(only, block.labels))
+    np.testing.assert_allclose(small.weights().weight[kept], twin.coef[kept], rtol=1e-5)
+    assert set(np.flatnonzero(small.weights().weight)) <= set(kept)
+    assert (small.kind, small.pruned_from, small.rows) == ("scoring", model.nonzeros, model.rows)
+    assert small.intercept == pytest.approx(twin.intercept, rel=1e-5)
+    again = Model.from_bytes(small.to_bytes("scoring"))
+    assert np.array_equal(again.score(block), small.score(block))
+
+
+def test_where_the_rows_to_refit_on_are_cut_does_not_matter_and_the_model_does_not_change():
+    block = random_block(300, 60, 8, share=0.4)
+    model = Model("dual-logistic")
+    model.learn(block)
+    before = model.to_bytes()
+    whole = model.prune(nonzeros=10, refit=block)
+    parts = model.prune(nonzeros=10, refit=iter([block[:1], block[1:120], block[120:]]))
+    assert whole.to_bytes("scoring") == parts.to_bytes("scoring")
+    assert model.to_bytes() == before
+
+
+def test_refitting_keeps_all_features_and_all_weights_of_a_whole_model():
+    block = random_block(300, 60, 8, share=0.4)
+    model = Model(DualAveraging(loss="logistic"), dtype="float64")
+    model.learn(block)
+    same = model.prune(nonzeros=10**6, refit=block)
+    np.testing.assert_allclose(same.coef, model.coef, rtol=1e-4, atol=1e-6)  # rows are rounded after they are scaled
+
+
+def test_rows_that_cannot_be_refitted_on_are_refused():
+    block = random_block(100, 60, 8, share=0.4)
+    model = Model("dual-logistic")
+    model.learn(block)
+    with pytest.raises(DataError, match="refit on have no labels"):
+        model.prune(nonzeros=5, refit=replace(block, labels=None))
+    with pytest.raises(DataError, match="no rows to refit on"):
+        model.prune(nonzeros=5, refit=[])
+    with pytest.raises(DataError, match="Model.prune"):
+        model.prune(nonzeros=5, refit=Block.of_dicts([{"a": "b"}], [1]))
+    with pytest.raises(TypeError, match="Model.prune: takes a Block"):
+        model.prune(nonzeros=5, refit=[np.zeros((3, 4))])

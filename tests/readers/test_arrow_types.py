@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rarestream import Block, DataError, read
+from rarestream import Block, DataError, Model, read
 from tests.readers.arrow_rows import named, rows_of, same, together
 
 D = decimal.Decimal
@@ -323,3 +323,46 @@ def test_names_of_rows_that_are_dropped_come_with_the_next_row_that_has_them() -
     )
     found = rows_of(table, label="y", features=space.fresh(), max_bad_rows=200)
     same(found, rows_of(good, label="y", features=space.fresh()))
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()], ids=str)
+def test_a_character_that_two_rows_share_is_no_text_in_either(kind: pa.DataType) -> None:
+    """Together the bytes of both rows are valid UTF-8; each row alone is not."""
+    parts = pa.array([b"ok", b"\xc3", b"\xa9", b"ok"], kind)
+    table = pa.table({"y": [0, 1, 1, 0], "x": parts})
+    with pytest.raises(DataError, match=r"row 1: column 'x' has bytes that are not text in UTF-8"):
+        list(read(table, label="y"))
+    stream = read(table, label="y", max_bad_rows=2)
+    assert sum(map(len, stream)) == 2
+    assert stream.refused == 2
+
+
+def test_a_row_that_is_null_does_not_take_the_name_of_a_category_with_it() -> None:
+    """A category whose first row is null as a whole has its name from the next one."""
+    values = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1], pa.int8()), pa.array(["a", "b"]))
+    labels = pa.array(["no", "yes", "no"])
+    rows = pa.StructArray.from_arrays([labels, values], ["y", "x"], mask=pa.array([True, False, False]))
+    stream = read(pa.chunked_array([rows]), label="y", positive="yes")
+    (block,) = stream
+    assert (len(block), stream.unlabelled) == (2, 1)
+    model = Model("dual-auc")
+    model.learn(block)
+    assert sorted(model.feature_names(np.unique(block.indices))) == ["x = a", "x = b"]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_the_first_and_last_moments_have_parts(unit: str) -> None:
+    moments = pa.array([-(2**63), 2**63 - 1], pa.int64()).cast(pa.timestamp(unit))
+    table = pa.table({"y": [0, 1], "t": moments})
+    for options in ({}, {"categorical": ["t"]}):
+        (block,) = read(table, label="y", **options)
+        assert len(block) == 2 and (np.diff(block.indptr) > 0).all()
+
+
+def test_a_cross_of_numbers_beyond_float32_is_refused() -> None:
+    table = pa.table({"y": [0, 1], "a": [1e30, 2.0], "b": [1e30, 3.0]})
+    with pytest.raises(DataError, match=r"row 0: the cross 'a\*b': the product of the numbers .* is beyond float32"):
+        list(read(table, label="y", numbers="raw", crosses=["a*b"]))
+    table = pa.table({"y": [0, 1], "a": [1.5e39, 2.0]})
+    with pytest.raises(DataError, match=r"row 0: column 'a': the number '1.5e\+39' is too large"):
+        list(read(table, label="y", numbers="raw"))

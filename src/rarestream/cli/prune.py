@@ -36,6 +36,15 @@ On = Annotated[
     list[str] | None,
     Option("--on", metavar="DATA", help="Labelled rows to measure the AUC on; may be repeated."),
 ]
+Refit = Annotated[
+    list[str] | None,
+    Option(
+        "--refit",
+        metavar="DATA",
+        help="The rows that the model has learned: learn them once more with only the features that are kept; may be "
+        "repeated.",
+    ),
+]
 ShowPath = Annotated[bool, Option("--path", help="Show the AUC at many sizes, as a table and a curve.")]
 Plot = Annotated[
     Path | None, Option("--plot", metavar="FILE", help="Plot the AUC at many sizes, as a .png or an .svg.")
@@ -50,6 +59,7 @@ def prune(
     bytes: Bytes = None,
     auc_loss: AucLoss = None,
     on: On = None,
+    refit: Refit = None,
     path: ShowPath = False,
     plot: Plot = None,
     json: options.Json = False,
@@ -59,18 +69,22 @@ def prune(
     """Shrink a model, with a known loss of AUC.
 
     The largest weights are kept, the others become zero. The file written is for scoring: it cannot be resumed. With
-    --on DATA, rows that were not learned, the loss of AUC is shown.
+    --on DATA, rows that were not learned, the loss of AUC is shown. With --refit DATA, the rows that were learned, the
+    weights that are kept are learned anew: small models rank better so, mostly.
     """
     from rarestream.evaluate import can_draw
+    from rarestream.evaluate import path as measured
     from rarestream.model import Model
     from rarestream.system import write_whole
 
     asked = options.drop_none(nonzeros=nonzeros, bytes=bytes, auc_loss=auc_loss)
     many = path or plot is not None  # the AUC at many sizes is wanted
     _check_options(asked, many, on, output, plot)
+    if refit and not asked:
+        raise UsageError("needs one of --nonzeros, --bytes and --auc-loss: how much to prune.", "--refit")
     loaded = Model.load(model)
-    options.check_paths(on or [])
-    reads = [model, *outputs.files_of(on or [])]
+    options.check_paths([*(on or []), *(refit or [])])
+    reads = [model, *outputs.files_of([*(on or []), *(refit or [])])]
     replaced = None if output is None else outputs.for_model(output, reads, overwrite).note
     if plot is not None:
         outputs.for_file(plot, reads, overwrite, "--plot")
@@ -84,18 +98,24 @@ def prune(
         options.warn_of_refused(stream.refused, stream.refusals)
     else:
         pruned = _pruned(loaded, asked)
+    size, refitted = pruned.nonzeros, None  # of weights kept; the AUC after --refit
+    if refit:
+        again = reading.open(refit, reading.settings_for(loaded, refit))
+        pruned = loaded.prune(nonzeros=size, refit=again)
+        options.warn_of_refused(again.refused, again.refusals)
+        refitted = None if curve is None else measured(pruned, stream, [pruned.nonzeros]).full
     if plot is not None and curve is not None:
-        write_whole(plot, _plotted(curve, plot.suffix[1:].lower(), pruned.nonzeros if asked else None))
+        write_whole(plot, _plotted(curve, plot.suffix[1:].lower(), size if asked else None))
     if output is not None:
         pruned.save(output, "scoring")
         if replaced:
             look.stderr().line(replaced)
     if json:
-        look.print_json(_record(pruned, curve, path))
+        look.print_json(_record(pruned, size, curve, refitted, path))
         return
-    _show(loaded, pruned, bool(asked), curve, model.stat().st_size)
+    _show(loaded, pruned, size, bool(asked), curve, refitted, model.stat().st_size)
     if path and curve is not None:
-        _show_path(curve, pruned.nonzeros if asked else None)
+        _show_path(curve, size if asked else None)
     for target in (output, plot):
         if target is not None:
             look.stdout().line(f"{look.stdout()(plain(target), 'bold')} written, {look.size(target.stat().st_size)}")
@@ -153,22 +173,33 @@ def _plotted(curve: SizePath, format: str, chosen: int | None) -> bytes:
     return drawn.getvalue()
 
 
-def _record(pruned: Model, curve: SizePath | None, path: bool) -> dict[str, Any]:
+def _record(pruned: Model, size: int, curve: SizePath | None, refitted: float | None, path: bool) -> dict[str, Any]:
+    before = None if curve is None else curve[size]
     record: dict[str, Any] = {
         "nonzeros": pruned.nonzeros,
         "bytes": len(pruned.to_bytes("scoring")),
-        "auc": None if curve is None else curve[pruned.nonzeros],
+        "auc": before if refitted is None else refitted,
         "auc_full": None if curve is None else curve.full,
     }
+    if refitted is not None:
+        record["auc_before_refit"] = before
     if path and curve is not None:
         points = zip(curve.sizes, curve.aucs, strict=True)
         record["path"] = [{"nonzeros": size, "auc": auc} for size, auc in points]
     return record
 
 
-def _show(model: Model, pruned: Model, asked: bool, curve: SizePath | None, had_bytes: int) -> None:
+def _show(
+    model: Model,
+    pruned: Model,
+    has: int,
+    asked: bool,
+    curve: SizePath | None,
+    refitted: float | None,
+    had_bytes: int,
+) -> None:
     ink = look.stdout()
-    had, has = model.nonzeros, pruned.nonzeros
+    had = model.nonzeros
     whole = has == had
     kept = f"{look.count(has)} of {look.count(had)} kept ({look.share(has, had)})"
     if whole:
@@ -181,9 +212,11 @@ def _show(model: Model, pruned: Model, asked: bool, curve: SizePath | None, had_
     if model.kind == "resumable":
         ink.line(f"{'':<10}{look.size(had_bytes)} now, resumable")
     if curve is not None:
-        auc, full = curve[has], curve.full
+        auc, full = curve[has] if refitted is None else refitted, curve.full
         shown, rows = ink(f"{auc:.4f}", "bold", "cyan"), f"{look.count(curve.rows)} rows"
         ink.line(f"{'AUC':<10}{shown} on {rows}, {look.count(curve.positives)} positive")
+        if refitted is not None:
+            ink.line(f"{'':<10}{curve[has]:.4f} before it was refitted")
         if not whole:
             ink.line(f"{'':<10}{full:.4f} with all weights: {_lost(full - auc)}")
         if curve.bound:

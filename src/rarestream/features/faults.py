@@ -16,6 +16,7 @@ CELL_RULES = {
     8: "{field}: a list must hold numbers, text or booleans only, got {token}.",
     9: "column {field} is a label, importance or tag and must be a single value, got {token}.",
     10: "column {field} has bytes that are not text in UTF-8, {token}. ",
+    11: "the cross {field}: the product of the numbers of this row is beyond float32. Scale the values down.",
 }
 
 # Messages for the numbers of dicts::Rule. {token} is the name of a type, or text; {field} a key, or the path to it.
