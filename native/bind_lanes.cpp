@@ -135,9 +135,10 @@ public:
 
 // The slots of some features, which are given out in the order in which features first come. `slot_of` has the slot of each
 // feature, 0: none yet; `features` has the feature of each slot, from slot 1 on, `used` slots are. With `add`, new features
-// get a slot, and the number of used slots grows; else theirs is slot 0. Returns the slots and their number.
-nb::tuple compact_slots(In<std::int32_t> indices, InOut<std::int32_t> slot_of, InOut<std::int32_t> features,
-                        std::int64_t used, bool add) {
+// get a slot, and the number of used slots grows; else theirs is slot 0. An index that is not below `width`, which only
+// rows have that others can write to, becomes -1: a kernel refuses its row. Returns the slots and their number.
+nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std::int32_t> slot_of,
+                        InOut<std::int32_t> features, std::int64_t used, bool add) {
     const std::size_t n = indices.size(), known = slot_of.size();
     const std::int32_t* const from = indices.data();
     std::int32_t *const slots = slot_of.data(), *const names = features.data();
@@ -150,10 +151,11 @@ nb::tuple compact_slots(In<std::int32_t> indices, InOut<std::int32_t> slot_of, I
             if (i + ahead < n && static_cast<std::size_t>(from[i + ahead]) < known) {
                 __builtin_prefetch(slots + from[i + ahead]);
             }
-            const std::size_t j = static_cast<std::size_t>(from[i]);
-            std::int32_t slot = j < known ? slots[j] : 0;
+            const std::int32_t index = from[i];  // read once: it may change
+            const std::size_t j = static_cast<std::size_t>(index);
+            std::int32_t slot = index < 0 || index >= width || (add && j >= known) ? -1 : j < known ? slots[j] : 0;
             if (slot == 0 && add) {
-                fits = j < known && static_cast<std::size_t>(used) + 1 < features.size();
+                fits = static_cast<std::size_t>(used) + 1 < features.size();
                 if (!fits) break;
                 slot = slots[j] = static_cast<std::int32_t>(++used);
                 names[slot] = static_cast<std::int32_t>(j);
@@ -170,7 +172,8 @@ nb::tuple compact_slots(In<std::int32_t> indices, InOut<std::int32_t> slot_of, I
 void bind_lanes(nb::module_& m) {
     m.attr("MAX_LANES") = MAX_LANES;
     m.attr("LANE_GROUP") = LANE_GROUP;
-    m.def("compact_slots", &compact_slots, no_convert(), no_convert(), no_convert(), no_convert(), no_convert());
+    m.def("compact_slots", &compact_slots, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(),
+          no_convert());
     nb::enum_<Loss>(m, "Loss")
         .value("pairwise_square", Loss::pairwise_square)
         .value("pairwise_hinge", Loss::pairwise_hinge)

@@ -52,12 +52,27 @@ public:
 template <class Real>
 constexpr double STEP_LIMIT = sizeof(Real) == 4 ? 1e15 : 1e148;
 
+// Whether weights grow with the square of a step: then its square is limited.
+template <class Rule>
+constexpr auto squares_steps(int) -> decltype(Rule::SQUARES_STEPS) {
+    return Rule::SQUARES_STEPS;
+}
+template <class Rule>
+constexpr bool squares_steps(...) {
+    return false;
+}
+
+template <class Real, class Rule>
+RARESTREAM_ALWAYS_INLINE bool exceeds_step_limit(double step) {
+    return !((squares_steps<Rule>(0) ? step * step : step) < STEP_LIMIT<Real>);
+}
+
 // Whether a row of this score, class means, squared length and importance would take a step that large. It is rarely
 // reached, but inlined: around a call, the loop would keep its vectors in memory instead of registers.
-template <class Real>
+template <class Real, class Rule>
 RARESTREAM_ALWAYS_INLINE bool exceeds_step_limit(double s, double a, double b, double xx, double h) {
     const double slope = 2 + std::fabs(s) + std::fabs(a) + std::fabs(b), length = xx > 1 ? std::sqrt(xx) : 1;
-    return !(h >= SMALLEST_IMPORTANCE && length * slope * (h > 1 ? h : 1) < STEP_LIMIT<Real>);
+    return !(h >= SMALLEST_IMPORTANCE) || exceeds_step_limit<Real, Rule>(length * slope * (h > 1 ? h : 1));
 }
 
 // Learns every row in turn; scores[i] is row i's score before it was learned. Returns the number of rows learned: fewer
@@ -103,7 +118,7 @@ std::int64_t learn(Learner learner, State<Real> state, RowsView rows, Scale scal
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // such a row is scored, and changes nothing
         small = small && std::fabs(s) < MODERATE;
-        if (!small && exceeds_step_limit<Real>(s, tally.a, tally.b, scale == Scale::none ? dot.xx : 1, h)) {
+        if (!small && exceeds_step_limit<Real, decltype(rule)>(s, tally.a, tally.b, scale == Scale::none ? dot.xx : 1, h)) {
             tally.write(state.tally);
             return i;
         }

@@ -122,6 +122,7 @@ template <class Real>
 struct PowerRule : DualAveragingRule<Real> {
     using V = Vector<Real>;
     using Plain = DualAveragingRule<Real>;
+    static constexpr bool SQUARES_STEPS = true;
     double q;
     Real kappa;
 

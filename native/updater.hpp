@@ -77,9 +77,8 @@ std::int64_t learn_with_updater(Updater& updater, const State<Real>& state, Rows
         const double s = scores[i] = dot.score(), xx = dot.xx * (dot.u * dot.u);
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // such a row is scored, and changes nothing
-        if (!(h >= SMALLEST_IMPORTANCE &&
-              std::sqrt(xx < 1 ? 1 : xx) * updater.max_step(s) * (h > 1 ? h : 1) < STEP_LIMIT<Real>))
-            return i;
+        const double step = std::sqrt(xx < 1 ? 1 : xx) * updater.max_step(s) * (h > 1 ? h : 1);
+        if (!(h >= SMALLEST_IMPORTANCE) || exceeds_step_limit<Real, Updater>(step)) return i;
         const bool positive = rows.labels[i] > 0;
         if (row.exceeds_largest) {
             for (std::int64_t p = 0; p < row.k; ++p) {

@@ -41,13 +41,17 @@ public:
         bool moderate = true;
         for (int l = 0; l < settings_.lanes; ++l) moderate &= std::fabs(scores[l]) < MODERATE;
         moderate_ &= moderate;
-        if (moderate_ && length * (2 + 3 * double(MODERATE)) < STEP_LIMIT<float>) return false;
+        if (moderate_ && fits(length * (2 + 3 * double(MODERATE)), settings_.any_weight_power)) return false;
         for (int l = 0; l < settings_.lanes; ++l) {
             const double slope = 2 + std::fabs(double(scores[l])) + std::fabs(a_[l]) + std::fabs(b_[l]);
-            if (!(length * slope < STEP_LIMIT<float>)) return true;
+            if (!fits(length * slope, settings_.weight_power[l] > 0)) return true;
         }
         return false;
     }
+
+private:
+    // As exceeds_step_limit of learn.hpp.
+    static bool fits(double step, bool squared) { return (squared ? step * step : step) < STEP_LIMIT<float>; }
 };
 
 template <bool Proximal, bool L1, bool Power>

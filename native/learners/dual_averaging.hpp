@@ -54,6 +54,7 @@ struct WithBudget {
         Tally& tally;
         const Learner learner;
         const decltype(learner.template rule<Real>()) rule;
+        static constexpr bool SQUARES_STEPS = squares_steps<decltype(learner.template rule<Real>())>(0);
         const MagnitudeHistogram histogram;
         Pair<Real>* const pairs;
         Real smallest_kept;  // the smallest |z w| of a weight that is kept

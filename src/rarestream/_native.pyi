@@ -213,7 +213,13 @@ class Loss(Enum):
     logistic = 2
 
 def compact_slots(
-    indices: NDArray[np.int32], slot_of: NDArray[np.int32], features: NDArray[np.int32], used: int, add: bool, /
+    indices: NDArray[np.int32],
+    width: int,
+    slot_of: NDArray[np.int32],
+    features: NDArray[np.int32],
+    used: int,
+    add: bool,
+    /,
 ) -> tuple[NDArray[np.int32], int]: ...
 
 class LaneSetting:

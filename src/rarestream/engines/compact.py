@@ -58,13 +58,16 @@ class CompactSlots:
         needed = UNSEEN + self.used + min(len(block.indices), self.room - self.used)
         if needed > len(self._features):
             self._features = padded(self._features, max(needed, 2 * len(self._features)))
-        slots, self.used = _native.compact_slots(block.indices, self._slot_of, self._features, self.used, True)
+        slots, self.used = self._slots(block, add=True)
         return replace(block, indices=seal(slots), width=UNSEEN + self.used)
 
     def known(self, block: Block) -> Block:
         """Return a block with slots in place of features; those that have none have slot 0."""
-        slots, _ = _native.compact_slots(block.indices, self._slot_of, self._features, self.used, False)
+        slots, _ = self._slots(block, add=False)
         return replace(block, indices=seal(slots), width=UNSEEN + self.used)
+
+    def _slots(self, block: Block, add: bool) -> tuple[NDArray[np.int32], int]:
+        return _native.compact_slots(block.indices, block.width, self._slot_of, self._features, self.used, add)
 
     def new_features_in(self, block: Block) -> NDArray[np.int64]:
         """Return the places in `indices` where features come that have no slot, each for the first time."""
