@@ -71,8 +71,7 @@ class CompactSlots:
 
     def new_features_in(self, block: Block) -> NDArray[np.int64]:
         """Return the places in `indices` where features come that have no slot, each for the first time."""
-        known = self._slot_of[np.minimum(block.indices, self.room - 1)] > 0 if self.room else np.zeros(0, bool)
-        unseen = np.flatnonzero(~known | (block.indices >= self.room)) if self.room else np.arange(len(block.indices))
+        unseen = np.flatnonzero(self._slots(block, add=False)[0] == 0)
         _, first = np.unique(block.indices[unseen], return_index=True)
         return np.sort(unseen[first])
 
