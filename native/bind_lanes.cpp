@@ -1,4 +1,7 @@
 // Python bindings of lanes: many settings learned in one pass.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,6 +14,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "half_life.hpp"
 #include "kernel_arguments.hpp"
 #include "lanes/types.hpp"
 #include "platform.hpp"
@@ -46,8 +50,32 @@ LaneKernels kernels_of(const std::string& isa) {
 // The settings of one lane, as `Learner.lane()` returns them.
 struct LaneSetting {
     Loss loss;
-    double gamma, lam, l2, beta, r, q, kappa;
+    double gamma, lam, l2, beta, r, q, kappa, p;
     bool intercept;
+    double half_life;
+
+    // The sums z with which coordinates of roots n, which `positives` and `negatives` of the rows have, get some weights.
+    // Where the two classes have a feature alike, evidence makes its weight small whatever z is: it counts as MIN_FACTOR
+    // at least, as z would grow without bound.
+    nb::ndarray<nb::numpy, double, nb::ndim<1>> sums_for(In<double> weights, In<double> roots, In<double> positives,
+                                                         In<double> negatives, double n_pos, double n_neg) const {
+        constexpr double MIN_FACTOR = 0.1;
+        const std::size_t n = weights.size();
+        if (roots.size() != n || positives.size() != n || negatives.size() != n)
+            throw std::invalid_argument("sums_for: there must be as many weights as roots and counts");
+        std::unique_ptr<double[]> sums(new double[n + 1]);
+        const DecayedUnits units(half_life > 0 ? n_pos + n_neg : 0, half_life > 0 ? half_life : 1);
+        const double rate = units.gamma(gamma, q), threshold = units.lam(lam), smooth = units.beta(beta + gamma * l2);
+        for (std::size_t j = 0; j < n; ++j) {
+            const double a = (positives.data()[j] + 1) / (n_pos + 1), b = (negatives.data()[j] + 1) / (n_neg + 1);
+            const double factor = power(std::fabs(a - b) / std::sqrt(a * b), p), w = weights.data()[j];
+            double g = std::fabs(w) / rate / std::max(factor, MIN_FACTOR);
+            if (q > 0) g = power(g, 1 / (1 + q));
+            const double z = g * (smooth + roots.data()[j]) + (g > 0 ? threshold : 0);
+            sums[j] = w > 0 ? -z : z;
+        }
+        return owned(std::move(sums), n);
+    }
 };
 
 class LaneKernel {
@@ -64,11 +92,14 @@ public:
             const bool logistic = one.loss == Loss::logistic;
             const double r = one.r;
             if (one.q != 0 && one.q != 0.5 && one.q != 1) throw std::invalid_argument("a lane has the power 0, 1/2 or 1");
+            if (one.p != 0 && one.p != 0.5 && one.p != 1)
+                throw std::invalid_argument("a lane has the evidence 0, 1/2 or 1");
             settings_.minus_gamma[l] = static_cast<float>(-one.gamma);
             settings_.lam[l] = static_cast<float>(one.lam);
             settings_.beta[l] = static_cast<float>(one.beta + one.gamma * one.l2);
             settings_.proximal[l] = static_cast<float>(one.kappa);
             settings_.weight_power[l] = static_cast<float>(one.q);
+            settings_.evidence[l] = static_cast<float>(one.p);
             settings_.hinge[l] = one.loss == Loss::pairwise_hinge;
             settings_.logistic[l] = logistic;
             settings_.intercept_rate[l] = logistic && one.intercept ? one.gamma : 0;
@@ -79,9 +110,15 @@ public:
                                       : r == 2   ? POWER_2
                                       : r == 0.5 ? POWER_HALF
                                                  : POWER_OTHER;
+            settings_.half_lives.rows[l] = one.half_life;
+            settings_.half_lives.gamma[l] = one.gamma;
+            settings_.half_lives.lam[l] = one.lam;
+            settings_.half_lives.beta[l] = one.beta + one.gamma * one.l2;
+            settings_.any_half_life |= one.half_life > 0;
             settings_.any_l1 |= one.lam > 0;
             settings_.any_proximal |= one.kappa != 0;
             settings_.any_weight_power |= one.q != 0;
+            settings_.any_evidence |= one.p != 0;
             settings_.group_has_logistic[l / LANE_GROUP] |= logistic;
             settings_.any_other_power |= settings_.power_code[l] == POWER_OTHER;
         }
@@ -89,9 +126,11 @@ public:
 
     int lanes() const { return settings_.lanes; }
 
+    using OptionalCounts = std::optional<nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
+
     std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
-                       nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalLargest largest,
-                       const BlockArgument& block, Scale scale,
+                       nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalCounts having,
+                       OptionalLargest largest, const BlockArgument& block, Scale scale,
                        nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores,
                        const std::string& isa) const {
         BorrowedRows borrowed(block, table.shape(0));
@@ -102,34 +141,51 @@ public:
             means.shape(0) != 4 || means.shape(1) != lanes)
             throw std::invalid_argument("lanes: the shapes of the arrays do not match");
         check_scale(scale, largest, table.shape(0));
-        const LaneState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
-                              counts.data(), means.data()};
+        check_having(having, table.shape(0));
+        const LaneState state{table.data(),     static_cast<std::int64_t>(table.shape(0)),
+                              pairs_in(having), largest ? largest->data() : nullptr,
+                              counts.data(),    means.data()};
         const LaneLearn kernel = kernels_of(isa).learn;
         nb::gil_scoped_release released;
         borrowed.copy_unless_sealed();
         RowScratchBuffer<float> memory;
         const RowScratch<float> scratch = memory.scratch(rows);
-        std::vector<float> scaled_weights(settings_.any_proximal || settings_.any_weight_power ? memory.longest * lanes
-                                                                                               : 0);
+        std::vector<float> scaled_weights(settings_.any_proximal || settings_.any_weight_power || settings_.any_evidence ||
+                                                  settings_.any_half_life
+                                              ? memory.longest * lanes
+                                              : 0);
         return kernel(settings_, state, rows, scale, scores.data(), scratch, scaled_weights.data());
     }
 
-    std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, OptionalLargest largest,
-                       int lane, const BlockArgument& block, Scale scale, InOut<double> scores) const {
+    std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
+                       OptionalCounts having, OptionalLargest largest, int lane, const BlockArgument& block, Scale scale,
+                       InOut<double> scores) const {
         BorrowedRows borrowed(block, table.shape(0));
         RowsView& rows = borrowed.rows;
         if (scores.size() != static_cast<std::size_t>(rows.size) ||
-            table.shape(1) != 2 * static_cast<std::size_t>(settings_.lanes) || lane < 0 || lane >= settings_.lanes)
+            table.shape(1) != 2 * static_cast<std::size_t>(settings_.lanes) || counts.size() != 2 || lane < 0 ||
+            lane >= settings_.lanes)
             throw std::invalid_argument("lanes: the shapes of the arrays do not match, or there is no such lane");
         check_scale(scale, largest, table.shape(0));
-        const LaneState state{table.data(), static_cast<std::int64_t>(table.shape(0)), largest ? largest->data() : nullptr,
-                              nullptr, nullptr};
+        check_having(having, table.shape(0));
+        const LaneState state{table.data(),     static_cast<std::int64_t>(table.shape(0)),
+                              pairs_in(having), largest ? largest->data() : nullptr,
+                              counts.data(),    nullptr};
         const LaneScore kernel = kernels_of("").score;
         nb::gil_scoped_release released;
         borrowed.copy_unless_sealed();
         RowScratchBuffer<float> memory;
         kernel(settings_, state, lane, rows, scale, scores.data(), memory.scratch(rows));
         return first_without_score(scores.data(), rows.size, static_cast<std::int64_t>(scores.size()));
+    }
+
+private:
+    static Pair<float>* pairs_in(const OptionalCounts& having) {
+        return having ? reinterpret_cast<Pair<float>*>(having->data()) : nullptr;
+    }
+    void check_having(const OptionalCounts& having, std::size_t slots) const {
+        if (settings_.any_evidence && !(having && having->shape(0) >= slots && having->shape(1) == 2))
+            throw std::invalid_argument("lanes with evidence need two counts for each coordinate");
     }
 };
 
@@ -146,25 +202,51 @@ nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std:
     bool fits = used >= 0 && static_cast<std::size_t>(used) < features.size();
     {
         nb::gil_scoped_release released;
-        constexpr std::size_t ahead = 32;  // entries: memory that will be needed is loaded in time
-        for (std::size_t i = 0; fits && i < n; ++i) {
-            if (i + ahead < n && static_cast<std::size_t>(from[i + ahead]) < known) {
-                __builtin_prefetch(slots + from[i + ahead]);
+        constexpr std::size_t ahead = 32, TOGETHER = 8;  // entries: memory that will be needed is loaded in time
+        const std::size_t limit = std::min(known, static_cast<std::size_t>(std::max<std::int64_t>(width, 0)));
+        for (std::size_t i = 0; fits && i < n;) {
+            if (i + ahead + TOGETHER <= n) {
+                for (std::size_t l = 0; l < TOGETHER; ++l) {
+                    const std::size_t next = static_cast<std::uint32_t>(from[i + ahead + l]);
+                    __builtin_prefetch(slots + (next < limit ? next : 0));
+                }
             }
-            const std::int32_t index = from[i];  // read once: it may change
-            const std::size_t j = static_cast<std::size_t>(index);
-            std::int32_t slot = index < 0 || index >= width || (add && j >= known) ? -1 : j < known ? slots[j] : 0;
-            if (slot == 0 && add) {
-                fits = static_cast<std::size_t>(used) + 1 < features.size();
-                if (!fits) break;
-                slot = slots[j] = static_cast<std::int32_t>(++used);
-                names[slot] = static_cast<std::int32_t>(j);
+            if (i + TOGETHER <= n) {            // several at once, if all of them have a slot
+                std::uint32_t index[TOGETHER];  // read once: they may change
+                bool here = true;
+                std::memcpy(index, from + i, sizeof index);
+                for (std::size_t l = 0; l < TOGETHER; ++l) here &= index[l] < limit;
+                for (std::size_t l = 0; here && l < TOGETHER; ++l) out[i + l] = slots[index[l]];
+                for (std::size_t l = 0; here && l < TOGETHER; ++l) here = !add || out[i + l] != 0;
+                if (here) {
+                    i += TOGETHER;
+                    continue;
+                }
             }
-            out[i] = slot;
+            const std::size_t stop = std::min(i + TOGETHER, n);
+            for (; fits && i < stop; ++i) {
+                const std::int32_t index = from[i];
+                const std::size_t j = static_cast<std::size_t>(index);
+                std::int32_t slot = index < 0 || index >= width || (add && j >= known) ? -1 : j < known ? slots[j] : 0;
+                if (slot == 0 && add) {
+                    fits = static_cast<std::size_t>(used) + 1 < features.size();
+                    if (!fits) break;
+                    slot = slots[j] = static_cast<std::int32_t>(++used);
+                    names[slot] = static_cast<std::int32_t>(j);
+                }
+                out[i] = slot;
+            }
         }
     }
     if (!fits) throw std::invalid_argument("compact_slots: there is no room for a feature");
     return nb::make_tuple(owned(std::move(out), n), used);
+}
+
+// By what the sums z and the roots n of a state without a half-life are multiplied after so many rows, so that the state
+// is one with a half-life.
+nb::tuple half_life_units(double rows, double half_life) {
+    const DecayedUnits units(rows, half_life);
+    return nb::make_tuple(units.per_s, units.per_root);
 }
 
 }  // namespace
@@ -174,21 +256,25 @@ void bind_lanes(nb::module_& m) {
     m.attr("LANE_GROUP") = LANE_GROUP;
     m.def("compact_slots", &compact_slots, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(),
           no_convert());
+    m.def("half_life_units", &half_life_units, no_convert(), no_convert());
     nb::enum_<Loss>(m, "Loss")
         .value("pairwise_square", Loss::pairwise_square)
         .value("pairwise_hinge", Loss::pairwise_hinge)
         .value("logistic", Loss::logistic);
     nb::class_<LaneSetting>(m, "LaneSetting")
-        .def(nb::init<Loss, double, double, double, double, double, double, double, bool>(), nb::kw_only(),
+        .def(nb::init<Loss, double, double, double, double, double, double, double, double, bool, double>(), nb::kw_only(),
              no_convert("loss"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"), no_convert("beta"),
-             no_convert("rate_power"), no_convert("power"), no_convert("proximal"), no_convert("intercept"));
+             no_convert("rate_power"), no_convert("power"), no_convert("proximal"), no_convert("evidence"),
+             no_convert("intercept"), no_convert("half_life"))
+        .def("sums_for", &LaneSetting::sums_for, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(),
+             no_convert());
     nb::class_<LaneKernel>(m, "LaneKernel")
         .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
         .def_prop_ro("lanes", &LaneKernel::lanes)
-        .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert(),
-             enum_arg(), no_convert(), no_convert() = "")
-        .def("score", &LaneKernel::score, no_convert(), no_convert().none(), no_convert(), no_convert(), enum_arg(),
-             no_convert());
+        .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(),
+             no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "")
+        .def("score", &LaneKernel::score, no_convert(), no_convert(), no_convert().none(), no_convert().none(),
+             no_convert(), no_convert(), enum_arg(), no_convert());
 }
 
 }  // namespace rarestream

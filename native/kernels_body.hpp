@@ -59,7 +59,9 @@ Kernels<Real> kernels() {
     } else {
         return {
             [](const double*, const State<Real>& state) {
-                return state.columns == 2 && state.row_stride == 2 && state.n_scalars * sizeof(double) == sizeof(Tally);
+                constexpr int columns = 2 * pairs_of<decltype(Learner{}.template rule<Real>())>(0);
+                return state.columns == columns && state.row_stride == columns &&
+                       state.n_scalars * sizeof(double) == sizeof(Tally);
             },
             [](const double* settings, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
                const RowScratch<Real>& scratch) {

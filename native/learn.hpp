@@ -1,6 +1,6 @@
-// The loop of learners whose coordinate is a pair {z, n} and whose step depends on the row only through x and the slope of
-// the loss: gather the pairs of the row, score, ask the learner for the slope, step, scatter. All other learners:
-// updater.hpp.
+// The loop of learners whose coordinate is a pair {z, n}, or one of these and a pair of counts, and whose step depends on
+// the row only through x and the slope of the loss: gather the pairs of the row, score, ask the learner for the slope,
+// step, scatter. All other learners: updater.hpp.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "simd.hpp"
 #include "rows.hpp"
 #include "tally.hpp"
+#include "update_rules.hpp"
 
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
@@ -62,9 +63,20 @@ constexpr bool squares_steps(...) {
     return false;
 }
 
+// By how much n of the state may exceed the root that it stands for (half_life.hpp); elsewhere it is that root. Where steps
+// are squared the limit leaves room for it.
+template <class Rule>
+constexpr auto stored_size(int) -> decltype(Rule::STORED_SIZE) {
+    return Rule::STORED_SIZE;
+}
+template <class Rule>
+constexpr double stored_size(...) {
+    return 1;
+}
+
 template <class Real, class Rule>
 RARESTREAM_ALWAYS_INLINE bool exceeds_step_limit(double step) {
-    return !((squares_steps<Rule>(0) ? step * step : step) < STEP_LIMIT<Real>);
+    return !((squares_steps<Rule>(0) ? step * step : step * stored_size<Rule>(0)) < STEP_LIMIT<Real>);
 }
 
 // Whether a row of this score, class means, squared length and importance would take a step that large. It is rarely
@@ -89,7 +101,9 @@ std::int64_t learn(Learner learner, State<Real> state, RowsView rows, Scale scal
     float* const largest = state.largest;
     Tally tally = Tally::read(state.tally);
     auto rule = learner.template rule<Real>();
-    const Prefetcher prefetcher(pairs, sizeof(Pair<Real>), state.size, rows);
+    constexpr int PAIRS = pairs_of<decltype(rule)>(0);
+    constexpr bool decays = stored_size<decltype(rule)>(0) != 1;
+    const Prefetcher prefetcher(pairs, PAIRS * sizeof(Pair<Real>), state.size, rows);
     // While all scores are moderate so are the class means, and then the steps of rows of length and importance 1 are
     // small.
     constexpr double MODERATE = 1e6;
@@ -97,14 +111,14 @@ std::int64_t learn(Learner learner, State<Real> state, RowsView rows, Scale scal
         scale != Scale::none && !rows.importances && std::fabs(tally.a) < MODERATE && std::fabs(tally.b) < MODERATE;
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<Real> row(rows, i);
+        if constexpr (decays) rule.update_units(tally, pairs, state.size);
         rule.begin_row(tally);
         const Dot dot = with_scaling(row, scale, largest, scratch, [&](const Row<Real>& r) RARESTREAM_INLINE_LAMBDA -> Dot {
             V wx = V::all(0), xx = V::all(0);
             r.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
                 prefetcher.prefetch(r.at + p);
                 V z, n;
-                gather(pairs, at, z, n);
-                const V w = rule.weight(z, n);
+                const V w = gather_weights(rule, pairs, at, z, n);
                 wx = wx + w * x;
                 xx = xx + x * x;
                 store(scratch.x + p, x);
@@ -122,16 +136,20 @@ std::int64_t learn(Learner learner, State<Real> state, RowsView rows, Scale scal
             tally.write(state.tally);
             return i;
         }
-        const double c = learner.slope(tally, s, rows.labels[i] > 0, h);
+        const bool positive = rows.labels[i] > 0;
+        if constexpr (PAIRS > 1)
+            count_features<PAIRS>(pairs + 1, row, positive, h, positive ? tally.n_pos : tally.n_neg, RoundingBits(tally));
+        const double c = learner.slope(tally, s, positive, h);
         if (row.exceeds_largest) rescale_gathered(rule, largest, row, scratch);
         if (c == 0 && !row.exceeds_largest) continue;
         rule.set_slope(c, h, dot.u);
         for (std::int64_t p = 0; p < row.k; p += LANES) {
             V z = load(scratch.z + p), n = load(scratch.n + p);
             if (c != 0) rule.step(z, n, load(scratch.w + p), load(scratch.x + p));
-            scatter(pairs, row.at + p, z, n, row.k - p);
+            scatter<PAIRS>(pairs, row.at + p, z, n, row.k - p);
         }
     }
+    if constexpr (decays) rule.update_units(tally, pairs, state.size);
     tally.write(state.tally);
     return rows.size;
 }
@@ -191,10 +209,9 @@ void score(const Learner& learner, const State<Real>& state, const RowsView& row
     const Pair<Real>* pairs = state.pairs();
     const auto weights_at = [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
         Vector<Real> z, n;
-        gather(pairs, at, z, n);
-        return rule.weight(z, n);
+        return gather_weights(rule, pairs, at, z, n);
     };
-    const Prefetcher prefetcher(pairs, sizeof(Pair<Real>), state.size, rows);
+    const Prefetcher prefetcher(pairs, pairs_of<decltype(rule)>(0) * sizeof(Pair<Real>), state.size, rows);
     score_rows<Real>(prefetcher, state.largest, rows, scale, scores, scratch, weights_at);
 }
 
@@ -203,15 +220,13 @@ template <class Learner, class Real>
 void weights(const Learner& learner, const State<Real>& state, Real* out) {
     auto rule = learner.template rule<Real>();
     rule.begin_row(Tally::read(state.tally));
-    const Pair<Real>* pairs = state.pairs();
     for (std::int64_t j = 0; j < state.size; j += LANES) {
         const int live = static_cast<int>(state.size - j < LANES ? state.size - j : LANES);
-        Real z[LANES] = {}, n[LANES] = {}, w[LANES];
-        for (int l = 0; l < live; ++l) {
-            z[l] = pairs[j + l].z;
-            n[l] = pairs[j + l].n;
-        }
-        store(w, rule.weight(load(z), load(n)));
+        std::int32_t at[LANES];
+        Real w[LANES];
+        for (int l = 0; l < LANES; ++l) at[l] = static_cast<std::int32_t>(j + (l < live ? l : 0));
+        Vector<Real> z, n;
+        store(w, gather_weights(rule, state.pairs(), at, z, n));
         for (int l = 0; l < live; ++l) out[j + l] = w[l] + Real(0);  // no negative zeros
     }
 }

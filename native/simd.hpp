@@ -242,13 +242,15 @@ RARESTREAM_ALWAYS_INLINE double sum(const V& lanes) {
     return static_cast<double>(((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])));
 }
 
-template <class Real>
+// The pairs of eight coordinates, which are `Stride` pairs apart.
+template <int Stride = 1, class Real>
 RARESTREAM_ALWAYS_INLINE void gather(const Pair<Real>* state, const std::int32_t* at, Vector<Real>& z, Vector<Real>& n) {
+    const auto pair_of = [&](int i) RARESTREAM_INLINE_LAMBDA { return state + Stride * std::int64_t{at[i]}; };
 #if defined(__AVX2__)
     if constexpr (sizeof(Real) == 4) {
         const auto two = [&](int i) RARESTREAM_INLINE_LAMBDA {
-            __m128 pair = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(state + at[i])));
-            return _mm_loadh_pi(pair, reinterpret_cast<const __m64*>(state + at[i + 1]));
+            __m128 pair = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(pair_of(i))));
+            return _mm_loadh_pi(pair, reinterpret_cast<const __m64*>(pair_of(i + 1)));
         };
         const __m256 even = _mm256_set_m128(two(4), two(0)), odd = _mm256_set_m128(two(6), two(2));
         const __m256 zs = _mm256_shuffle_ps(even, odd, 0x88), ns = _mm256_shuffle_ps(even, odd, 0xDD);
@@ -256,8 +258,9 @@ RARESTREAM_ALWAYS_INLINE void gather(const Pair<Real>* state, const std::int32_t
         n.part[0] = (FloatRegister)ns;
     } else {
         for (int half = 0; half < 2; ++half) {
-            const std::int32_t* j = at + 4 * half;
-            const auto one = [&](int i) { return _mm_loadu_pd(reinterpret_cast<const double*>(state + j[i])); };
+            const auto one = [&](int i) RARESTREAM_INLINE_LAMBDA {
+                return _mm_loadu_pd(reinterpret_cast<const double*>(pair_of(4 * half + i)));
+            };
             const __m256d even = _mm256_set_m128d(one(2), one(0)), odd = _mm256_set_m128d(one(3), one(1));
             z.part[half] = (DoubleRegister)_mm256_unpacklo_pd(even, odd);
             n.part[half] = (DoubleRegister)_mm256_unpackhi_pd(even, odd);
@@ -266,8 +269,8 @@ RARESTREAM_ALWAYS_INLINE void gather(const Pair<Real>* state, const std::int32_t
 #else
     Real zs[LANES], ns[LANES];
     for (int l = 0; l < LANES; ++l) {
-        zs[l] = state[at[l]].z;
-        ns[l] = state[at[l]].n;
+        zs[l] = pair_of(l)->z;
+        ns[l] = pair_of(l)->n;
     }
     z = load(zs);
     n = load(ns);
@@ -276,9 +279,10 @@ RARESTREAM_ALWAYS_INLINE void gather(const Pair<Real>* state, const std::int32_t
 
 // Writes the first `live` lanes back. A pair is always stored as a whole: loading it soon after two half stores would
 // stall.
-template <class Real>
+template <int Stride = 1, class Real>
 RARESTREAM_ALWAYS_INLINE void scatter(Pair<Real>* state, const std::int32_t* at, const Vector<Real>& z,
                                       const Vector<Real>& n, std::int64_t live) {
+    const auto pair_of = [&](int i) RARESTREAM_INLINE_LAMBDA { return state + Stride * std::int64_t{at[i]}; };
 #if defined(__AVX2__)
     if constexpr (sizeof(Real) == 4) {
         const __m256 zs = (__m256)z.part[0], ns = (__m256)n.part[0];
@@ -287,14 +291,14 @@ RARESTREAM_ALWAYS_INLINE void scatter(Pair<Real>* state, const std::int32_t* at,
                                _mm256_extractf128_ps(high, 1)};
         if (live >= LANES) {
             for (int i = 0; i < 4; ++i) {
-                _mm_storel_pi(reinterpret_cast<__m64*>(state + at[2 * i]), two[i]);
-                _mm_storeh_pi(reinterpret_cast<__m64*>(state + at[2 * i + 1]), two[i]);
+                _mm_storel_pi(reinterpret_cast<__m64*>(pair_of(2 * i)), two[i]);
+                _mm_storeh_pi(reinterpret_cast<__m64*>(pair_of(2 * i + 1)), two[i]);
             }
             return;
         }
         for (int i = 0; 2 * i < live; ++i) {
-            _mm_storel_pi(reinterpret_cast<__m64*>(state + at[2 * i]), two[i]);
-            if (2 * i + 1 < live) _mm_storeh_pi(reinterpret_cast<__m64*>(state + at[2 * i + 1]), two[i]);
+            _mm_storel_pi(reinterpret_cast<__m64*>(pair_of(2 * i)), two[i]);
+            if (2 * i + 1 < live) _mm_storeh_pi(reinterpret_cast<__m64*>(pair_of(2 * i + 1)), two[i]);
         }
         return;
     } else {
@@ -304,7 +308,7 @@ RARESTREAM_ALWAYS_INLINE void scatter(Pair<Real>* state, const std::int32_t* at,
             const __m128d one[4] = {_mm256_castpd256_pd128(even), _mm256_castpd256_pd128(odd),
                                     _mm256_extractf128_pd(even, 1), _mm256_extractf128_pd(odd, 1)};
             for (int l = 0; l < 4; ++l)
-                if (4 * half + l < live) _mm_storeu_pd(&state[at[4 * half + l]].z, one[l]);
+                if (4 * half + l < live) _mm_storeu_pd(&pair_of(4 * half + l)->z, one[l]);
         }
         return;
     }
@@ -312,7 +316,7 @@ RARESTREAM_ALWAYS_INLINE void scatter(Pair<Real>* state, const std::int32_t* at,
     Real zs[LANES], ns[LANES];
     store(zs, z);
     store(ns, n);
-    for (int l = 0; l < LANES && l < live; ++l) state[at[l]] = {zs[l], ns[l]};
+    for (int l = 0; l < LANES && l < live; ++l) *pair_of(l) = {zs[l], ns[l]};
 }
 
 }  // namespace RARESTREAM_ISA

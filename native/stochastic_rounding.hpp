@@ -17,10 +17,8 @@ class RoundingBits {
     std::uint64_t seed_;
 
 public:
-    explicit RoundingBits(const Tally& tally) {
-        const double t = tally.n_pos + tally.n_neg;
-        std::memcpy(&seed_, &t, sizeof seed_);
-    }
+    explicit RoundingBits(const Tally& tally) : RoundingBits(tally.n_pos + tally.n_neg) {}
+    explicit RoundingBits(double rows) { std::memcpy(&seed_, &rows, sizeof seed_); }
     std::uint64_t bits(std::int32_t j) const { return splitmix64(seed_, static_cast<std::uint64_t>(j)); }
 };
 

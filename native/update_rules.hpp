@@ -4,6 +4,7 @@
 // are learned at one score.
 #pragma once
 
+#include "evidence.hpp"
 #include "portable_math.hpp"
 #include "simd.hpp"
 #include "tally.hpp"
@@ -102,6 +103,7 @@ struct DualAveragingRule {
 // |x|^q of every number of a vector.
 template <class V>
 RARESTREAM_ALWAYS_INLINE V size_power(const V& x, double q) {
+    if (q == 0.0) return V::all(1);
     V size;
     for (int i = 0; i < V::PARTS; ++i) size.part[i] = x.part[i] < 0 ? -x.part[i] : x.part[i];
     if (q == 1.0) return size;
@@ -152,6 +154,48 @@ struct PowerRule : DualAveragingRule<Real> {
         pair.z = pair.z + (pair.n - before) * (kappa * g);
     }
 };
+
+// The same with weights that are multiplied by evidence^p. A coordinate is two pairs: {z, n}, and how many positives and
+// negatives have the feature.
+template <class Real>
+struct EvidenceRule : PowerRule<Real> {
+    using V = Vector<Real>;
+    static constexpr int PAIRS = 2;
+    double p;
+    Evidence<Real> evidence;
+
+    EvidenceRule(const PowerRule<Real>& power, double p_) : PowerRule<Real>(power), p(p_) {}
+
+    RARESTREAM_ALWAYS_INLINE void begin_row(const Tally& tally) { evidence = {tally.n_pos, tally.n_neg}; }
+    RARESTREAM_ALWAYS_INLINE V factor(const V& positives, const V& negatives) const {
+        return size_power(evidence.of(positives, negatives), p);
+    }
+};
+
+// The number of pairs of a coordinate: {z, n}, and what the rule has besides.
+template <class Rule>
+constexpr auto pairs_of(int) -> decltype(Rule::PAIRS) {
+    return Rule::PAIRS;
+}
+template <class Rule>
+constexpr int pairs_of(...) {
+    return 1;
+}
+
+// The weights of eight coordinates, from all their pairs; z and n are kept.
+template <class Real, class Rule>
+RARESTREAM_ALWAYS_INLINE Vector<Real> gather_weights(const Rule& rule, const Pair<Real>* pairs, const std::int32_t* at,
+                                                     Vector<Real>& z, Vector<Real>& n) {
+    constexpr int PAIRS = pairs_of<Rule>(0);
+    gather<PAIRS>(pairs, at, z, n);
+    if constexpr (PAIRS == 1) {
+        return rule.weight(z, n);
+    } else {
+        Vector<Real> positives, negatives;
+        gather<PAIRS>(pairs + 1, at, positives, negatives);
+        return rule.weight(z, n) * rule.factor(positives, negatives);
+    }
+}
 
 }  // namespace RARESTREAM_ISA
 }  // namespace rarestream

@@ -7,6 +7,7 @@
 
 #include "../learn.hpp"
 #include "../rows.hpp"
+#include "half_life.hpp"
 #include "slopes.hpp"
 #include "step.hpp"
 #include "types.hpp"
@@ -41,38 +42,56 @@ public:
         bool moderate = true;
         for (int l = 0; l < settings_.lanes; ++l) moderate &= std::fabs(scores[l]) < MODERATE;
         moderate_ &= moderate;
-        if (moderate_ && fits(length * (2 + 3 * double(MODERATE)), settings_.any_weight_power)) return false;
+        const double largest = length * (2 + 3 * double(MODERATE));
+        if (moderate_ && fits(largest, settings_.any_weight_power || settings_.any_evidence, settings_.any_half_life))
+            return false;
         for (int l = 0; l < settings_.lanes; ++l) {
             const double slope = 2 + std::fabs(double(scores[l])) + std::fabs(a_[l]) + std::fabs(b_[l]);
-            if (!fits(length * slope, settings_.weight_power[l] > 0)) return true;
+            const bool squared = settings_.weight_power[l] > 0 || settings_.evidence[l] > 0;
+            if (!fits(length * slope, squared, settings_.half_lives.rows[l] > 0)) return true;
         }
         return false;
     }
 
 private:
     // As exceeds_step_limit of learn.hpp.
-    static bool fits(double step, bool squared) { return (squared ? step * step : step) < STEP_LIMIT<float>; }
+    static bool fits(double step, bool squared, bool decays) {
+        return (squared ? step * step : decays ? step * LARGEST_PER_ROOT : step) < STEP_LIMIT<float>;
+    }
 };
 
-template <bool Proximal, bool L1, bool Power>
-std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
+template <bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
+std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState& state, const RowsView& rows, Scale scale,
                          float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
+    LaneDecay<HalfLives> decay(settings_of_lanes, state);
+    const LaneSettings& settings = decay.settings();  // in the units of the row
     const std::int64_t stride = 2 * settings.lanes;
     const Prefetcher prefetcher(state.table, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
+    const Prefetcher count_prefetcher(state.having, sizeof(Pair<float>), HasEvidence ? state.size : 0, rows);
     LaneStepLimit limit(settings, state);
     float z_slopes[MAX_LANES], v_slopes[MAX_LANES];
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<float> row(rows, i);
+        decay.begin_row();
+        const Evidence<float> evidence(state.counts[0], state.counts[1]);
         const Dot dot =
             with_scaling(row, scale, state.largest, scratch, [&](const Row<float>& r) RARESTREAM_INLINE_LAMBDA -> Dot {
                 F32 xx = F32::all(0);
-                r.each([&](std::int64_t p, const F32& x, const std::int32_t*) RARESTREAM_INLINE_LAMBDA {
+                r.each([&](std::int64_t p, const F32& x, const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
                     prefetcher.prefetch_all_lines(r.at + p);
                     xx = xx + x * x;
                     store(scratch.x + p, x);
+                    if (!HasEvidence) return;
+                    count_prefetcher.prefetch(r.at + p);
+                    F32 positives, negatives;
+                    gather(state.having, at, positives, negatives);
+                    const F32 found = evidence.of(positives, negatives);
+                    store(scratch.z + p, found);
+                    store(scratch.w + p, square_root(found));
                 });
                 return {0, sum(xx), 1};
             });
+        const LaneRow values{scratch.x, scratch.z, scratch.w};
         float* const row_scores = scores + i * settings.lanes;
         const float u = static_cast<float>(dot.u);
         const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
@@ -80,12 +99,12 @@ std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, c
             for_each_group(
                 settings.lanes,
                 [&](int g) {
-                    score_lanes<16, Proximal, L1, Power>(settings, g, state.table, row, scratch.x, u, weights_of(g),
-                                                         row_scores);
+                    score_lanes<16, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u,
+                                                                      weights_of(g), row_scores);
                 },
                 [&](int g) {
-                    score_lanes<8, Proximal, L1, Power>(settings, g, state.table, row, scratch.x, u, weights_of(g),
-                                                        row_scores);
+                    score_lanes<8, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u,
+                                                                     weights_of(g), row_scores);
                 });
         };
         score_all();
@@ -95,10 +114,12 @@ std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, c
         if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (h > 1 ? h : 1))) return i;
         const bool positive = rows.labels[i] > 0;
         double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
+        if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
         n += h;
         const LossInput input{positive, h, n, others / (n + others), dot.u};
+        const DecayFactors* const factors = decay.factors(positive, h);
         for (int g = 0; g < settings.lanes; g += LANE_GROUP)
-            loss_slopes(settings, state, g, input, row_scores, z_slopes, v_slopes);
+            loss_slopes<HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
         if (row.exceeds_largest) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 if (scratch.rescale[p] == 1) continue;
@@ -122,16 +143,30 @@ std::int64_t learn_lanes(const LaneSettings& settings, const LaneState& state, c
                 step_lanes<8, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
             });
     }
+    decay.begin_row();
     return rows.size;
+}
+
+// What fits lanes of which some are proximal, and some may have l1 or a power.
+template <bool HasEvidence, bool HalfLives>
+LaneLearn pick_lanes(bool l1, bool power) {
+    return l1      ? learn_lanes<true, true, true, HasEvidence, HalfLives>
+           : power ? learn_lanes<true, false, true, HasEvidence, HalfLives>
+                   : learn_lanes<true, false, false, HasEvidence, HalfLives>;
 }
 
 inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
                                     float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
-    const auto plain = settings.any_l1 ? learn_lanes<false, true, false> : learn_lanes<false, false, false>;
-    const auto proximal = settings.any_l1 ? learn_lanes<true, true, false> : learn_lanes<true, false, false>;
-    const auto kernel = settings.any_weight_power ? learn_lanes<true, true, true>
-                        : settings.any_proximal   ? proximal
-                                                  : plain;
+    const bool l1 = settings.any_l1, power = settings.any_weight_power, evidence = settings.any_evidence;
+    const auto plain =
+        settings.any_proximal
+            ? (l1 ? learn_lanes<true, true, false, false, false> : learn_lanes<true, false, false, false, false>)
+            : (l1 ? learn_lanes<false, true, false, false, false> : learn_lanes<false, false, false, false, false>);
+    const auto kernel = settings.any_half_life
+                            ? (evidence ? pick_lanes<true, true>(l1, power) : pick_lanes<false, true>(l1, power))
+                        : evidence ? pick_lanes<true, false>(l1, power)
+                        : power    ? pick_lanes<false, false>(l1, power)
+                                   : plain;
     return kernel(settings, state, rows, scale, scores, scratch, scaled_weights);
 }
 
@@ -142,19 +177,30 @@ inline void score_one_lane(const LaneSettings& settings, const LaneState& state,
     const std::int64_t stride = 2 * settings.lanes;
     const float* const z_of = state.table + first + lane;
     const float* const n_of = z_of + width;
-    const float gamma = -settings.minus_gamma[lane], lam = settings.lam[lane], beta = settings.beta[lane];
+    float gamma = -settings.minus_gamma[lane], lam = settings.lam[lane], beta = settings.beta[lane];
+    if (settings.half_lives.rows[lane] > 0) {
+        const DecayedUnits units(state.counts[0] + state.counts[1], settings.half_lives.rows[lane]);
+        const WeightSettings now(settings, lane, units);
+        gamma = now.gamma, lam = now.lam, beta = now.beta;
+    }
     const double q = settings.weight_power[lane];
-    const PowerRule<float> rule({gamma, lam, beta, 0}, q, 0);
+    EvidenceRule<float> rule({{gamma, lam, beta, 0}, q, 0}, settings.evidence[lane]);
+    if (rule.p > 0) rule.evidence = {state.counts[0], state.counts[1]};
     const Prefetcher prefetcher(z_of, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
-    score_rows<float>(prefetcher, state.largest, rows, scale, scores, scratch,
-                      [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
-                          float z[LANES], n[LANES];
-                          for (int l = 0; l < LANES; ++l) {
-                              z[l] = z_of[at[l] * stride];
-                              n[l] = n_of[at[l] * stride];
-                          }
-                          return q > 0 ? rule.weight(load(z), load(n)) : weight_of(load(z), load(n), gamma, lam, beta);
-                      });
+    score_rows<float>(
+        prefetcher, state.largest, rows, scale, scores, scratch, [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
+            float z[LANES], n[LANES];
+            for (int l = 0; l < LANES; ++l) {
+                z[l] = z_of[at[l] * stride];
+                n[l] = n_of[at[l] * stride];
+            }
+            const F32 w =
+                q > 0 || rule.p > 0 ? rule.weight(load(z), load(n)) : weight_of(load(z), load(n), gamma, lam, beta);
+            if (!(rule.p > 0)) return w;
+            F32 positives, negatives;
+            gather(state.having, at, positives, negatives);
+            return w * rule.factor(positives, negatives);
+        });
 }
 
 LaneKernels lane_kernels() { return {learn_any_lanes, score_one_lane}; }

@@ -8,6 +8,7 @@
 #include "../losses.hpp"
 #include "../portable_math.hpp"
 #include "../simd.hpp"
+#include "half_life.hpp"
 #include "types.hpp"
 
 namespace rarestream {
@@ -37,9 +38,10 @@ struct LossInput {
 };
 
 // For eight lanes from g on: writes by how much the row changes z (z_slopes x) and v (v_slopes x^2), and updates the class
-// means and intercepts.
+// means and intercepts. `decay` is read where some lane has a half-life.
+template <bool HalfLives>
 inline void loss_slopes(const LaneSettings& settings, const LaneState& state, int g, const LossInput& row,
-                        const float* scores, float* z_slopes, float* v_slopes) {
+                        const DecayFactors* decay, const float* scores, float* z_slopes, float* v_slopes) {
     using D = DoubleRegister;
     constexpr int STEP = F64::PER_REGISTER;
     const auto at = [](const double* p, int i) RARESTREAM_INLINE_LAMBDA { return load_register<D>(p + i * STEP); };
@@ -50,7 +52,10 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
     F64 c;
     for (int i = 0; i < F64::PARTS; ++i) {
         const D mean = at(own_means, i), error = margin_error(s.part[i], at(other_means, i), y);
-        store_register(own_means + i * STEP, mean + part * (s.part[i] - mean));
+        if constexpr (HalfLives)
+            store_register(own_means + i * STEP, mean + at(decay->share + g, i) * (s.part[i] - mean));
+        else
+            store_register(own_means + i * STEP, mean + part * (s.part[i] - mean));
         c.part[i] = pairwise_slope(row.share, error) * (y * error > 0 ? 1.0 - at(settings.hinge + g, i) : broadcast(1.0));
     }
     if (settings.group_has_logistic[g / LANE_GROUP]) {
@@ -60,8 +65,9 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
             weight.part[i] = at(w0, i);
             const D slope = logistic_slope(s.part[i] + weight.part[i], row.positive);
             c.part[i] = at(settings.logistic + g, i) > 0 ? slope : c.part[i];
-            squares.part[i] =
-                at(n0, i) * at(n0, i) + (at(settings.intercept_rate + g, i) > 0 ? row.h * slope * slope : D{});
+            D root = at(n0, i);
+            if constexpr (HalfLives) root = root * at(decay->n0 + g, i);
+            squares.part[i] = root * root + (at(settings.intercept_rate + g, i) > 0 ? row.h * slope * slope : D{});
         }
         const F64 roots = square_root(squares);
         for (int i = 0; i < F64::PARTS; ++i) {
@@ -72,7 +78,9 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
         }
     }
     const double hu = row.h * row.u;
-    store(z_slopes + g, narrowed(c * hu));
+    F64 z_slope = c * hu;
+    if constexpr (HalfLives) z_slope = z_slope * F64::load(decay->per_s + g);
+    store(z_slopes + g, narrowed(z_slope));
     // v grows with |c|^r: the powers in use without a branch. Where the slope is 0 it does not grow, whatever r.
     const F32 slopes = narrowed(c);
     F32 size, powers;
@@ -86,12 +94,14 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
         powers.part[i] = a > 0 ? (code < POWER_2 ? low : high) * huu : FloatRegister{};
     }
     store(v_slopes + g, powers);
-    if (!settings.any_other_power) return;
-    float all[LANES];
-    store(all, slopes);
-    for (int l = 0; l < LANES; ++l)
-        if (settings.power_code[g + l] == POWER_OTHER && all[l] != 0)
-            v_slopes[g + l] = power(all[l], settings.power[g + l]) * huu;
+    if (settings.any_other_power) {
+        float all[LANES];
+        store(all, slopes);
+        for (int l = 0; l < LANES; ++l)
+            if (settings.power_code[g + l] == POWER_OTHER && all[l] != 0)
+                v_slopes[g + l] = power(all[l], settings.power[g + l]) * huu;
+    }
+    if constexpr (HalfLives) store(v_slopes + g, load(v_slopes + g) * narrowed(F64::load(decay->per_s + g)));
 }
 
 }  // namespace RARESTREAM_ISA

@@ -56,22 +56,41 @@ RARESTREAM_ALWAYS_INLINE V powered(const V& x, const V& q) {
     return out;
 }
 
+// evidence^p of every lane, each with a p of its own: 0, 1/2 or 1.
+template <class V>
+RARESTREAM_ALWAYS_INLINE V evidence_factor(float evidence, float root, const V& p) {
+    V out;
+    const V whole = V::all(evidence), half = V::all(root), one = V::all(1);
+    for (int i = 0; i < V::PARTS; ++i) {
+        const auto low = p.part[i] > 0.25f ? half.part[i] : one.part[i];
+        out.part[i] = p.part[i] > 0.75f ? whole.part[i] : low;
+    }
+    return out;
+}
+
+// The values of a row and the evidence of its features with its root; null where no lane has evidence.
+struct LaneRow {
+    const float *x, *evidence, *root;
+};
+
 // <w, u x> of the W lanes from g on. Scaled weights are kept for a proximal step, which needs them again.
-template <int W, bool Proximal, bool L1, bool Power>
-inline void score_lanes(const LaneSettings& settings, int g, const float* table, const Row<float>& row, const float* x,
-                        float u, float* scaled_weights, float* scores) {
+template <int W, bool Proximal, bool L1, bool Power, bool HasEvidence>
+inline void score_lanes(const LaneSettings& settings, int g, const float* table, const Row<float>& row,
+                        const LaneRow& values, float u, float* scaled_weights, float* scores) {
     using V = LaneVector<W>;
     const std::int64_t stride = 2 * settings.lanes, k = row.k;
     const std::int32_t* const at = row.at;
     const float* const first = table + 2 * g;
     const V lam = V::load(settings.lam + g), beta = V::load(settings.beta + g);
-    const V weight_power = V::load(settings.weight_power + g);
+    const V weight_power = V::load(settings.weight_power + g), p_evidence = V::load(settings.evidence + g);
     V sums = V::all(0);
     for (std::int64_t p = 0; p < k; ++p) {
         const float* const z = first + at[p] * stride;
         const V w = scaled_weight<L1>(V::load(z), V::load(z + W), lam, beta);
         if (Proximal) w.store(scaled_weights + p * W);
-        sums = sums + (Power ? powered(w, weight_power) : w) * V::all(x[p]);
+        V wx = (Power ? powered(w, weight_power) : w) * V::all(values.x[p]);
+        if (HasEvidence) wx = wx * evidence_factor(values.evidence[p], values.root[p], p_evidence);
+        sums = sums + wx;
     }
     (V::load(settings.minus_gamma + g) * sums * V::all(u)).store(scores + g);
 }

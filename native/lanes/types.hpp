@@ -15,24 +15,33 @@ enum class Loss : int { pairwise_square = 0, pairwise_hinge = 1, logistic = 2 };
 // The powers r in use, which need no exp and log; power_code of LaneSettings.
 constexpr std::int32_t POWER_0 = 0, POWER_1 = 1, POWER_2 = 2, POWER_HALF = 3, POWER_OTHER = -1;
 
+struct LaneHalfLives {  // one number per lane; rows 0: none, the others are not used
+    double rows[MAX_LANES];
+    double gamma[MAX_LANES], lam[MAX_LANES], beta[MAX_LANES];  // of LaneSettings, which has them in the units of a row
+};
+
 struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they can be multiplied
     float minus_gamma[MAX_LANES], lam[MAX_LANES], beta[MAX_LANES];
     float proximal[MAX_LANES];                                    // kappa: 1 in FTRL, 0 in plain dual averaging
     float weight_power[MAX_LANES];                                // q: 0, 1/2 or 1
+    float evidence[MAX_LANES];                                    // p: 0, 1/2 or 1
     double hinge[MAX_LANES];                                      // 1: a pair beyond the margin has slope 0
     double logistic[MAX_LANES];                                   // 1: the logistic loss in place of a pairwise one
     double intercept_rate[MAX_LANES], intercept_beta[MAX_LANES];  // rate 0: no intercept
     double power[MAX_LANES];                                      // r: v grows with |c|^r; 2 in FTRL
     std::int32_t power_code[MAX_LANES];
     int lanes;  // a multiple of LANE_GROUP; where there are fewer settings, the last lanes repeat the first
-    bool any_l1, any_proximal, any_weight_power, any_other_power;
+    bool any_l1, any_proximal, any_weight_power, any_evidence, any_other_power;
     bool group_has_logistic[MAX_LANES / LANE_GROUP];
+    bool any_half_life;
+    LaneHalfLives half_lives;
 };
 
 // Owned by NumPy.
 struct LaneState {
     float* table;  // [size][2 lanes]: z of sixteen lanes, their n, and so on; the last group may be of eight
     std::int64_t size;
+    Pair<float>* having;  // how many positives and negatives have the feature; null where no lane has evidence
     float* largest;
     double *counts, *means;  // n_pos, n_neg; [a, b, w0, n0][lanes]
 };

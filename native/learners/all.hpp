@@ -14,24 +14,30 @@
 #include "spam.hpp"
 #include "spauc.hpp"
 
-#define RARESTREAM_LEARNERS(X)  \
-    X(AdaGrad)                  \
-    X(AdaOam)                   \
-    X(DualAveraging)            \
-    X(DualAveragingBudget)      \
-    X(DualAveragingPower)       \
-    X(DualAveragingPowerBudget) \
-    X(Fsauc)                    \
-    X(FtrlAuc)                  \
-    X(FtrlAucExact)             \
-    X(FtrlProximal)             \
-    X(Oam)                      \
-    X(Opauc)                    \
-    X(OpaucExact)               \
-    X(Rda)                      \
-    X(Solam)                    \
-    X(Spam)                     \
-    X(SpamFull)                 \
-    X(SpamFullL1)               \
-    X(Spauc)                    \
+#define RARESTREAM_LEARNERS(X)       \
+    X(AdaGrad)                       \
+    X(AdaOam)                        \
+    X(DualAveraging)                 \
+    X(DualAveragingBudget)           \
+    X(DualAveragingEvidence)         \
+    X(DualAveragingEvidenceHalfLife) \
+    X(DualAveragingHalfLife)         \
+    X(DualAveragingPower)            \
+    X(DualAveragingPowerBudget)      \
+    X(DualAveragingPowerHalfLife)    \
+    X(Fsauc)                         \
+    X(FtrlAuc)                       \
+    X(FtrlAucExact)                  \
+    X(FtrlAucHalfLife)               \
+    X(FtrlProximal)                  \
+    X(FtrlProximalHalfLife)          \
+    X(Oam)                           \
+    X(Opauc)                         \
+    X(OpaucExact)                    \
+    X(Rda)                           \
+    X(Solam)                         \
+    X(Spam)                          \
+    X(SpamFull)                      \
+    X(SpamFullL1)                    \
+    X(Spauc)                         \
     X(SpaucL1)

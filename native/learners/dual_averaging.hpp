@@ -1,7 +1,8 @@
-// Dual averaging on the AUC or the logistic loss, without and with powers of weights and a budget of them. Maths:
-// src/rarestream/learners/dual_averaging.py.
+// Dual averaging on the AUC or the logistic loss, without and with powers of weights, evidence, and a budget of them.
+// Maths: src/rarestream/learners/dual_averaging.py.
 #pragma once
 
+#include "../half_life.hpp"
 #include "../losses.hpp"
 #include "../magnitude_histogram.hpp"
 #include "../update_rules.hpp"
@@ -32,6 +33,10 @@ struct DualAveraging {
         tally.step_intercept(c, h, gamma, beta);
         return c;
     }
+
+    DualAveraging in_units(const DecayedUnits& units) const {
+        return {logistic, units.gamma(gamma), units.lam(lam), units.beta(beta), r};
+    }
 };
 
 struct DualAveragingPower : DualAveraging {
@@ -41,6 +46,21 @@ struct DualAveragingPower : DualAveraging {
     PowerRule<Real> rule() const {
         return {DualAveraging::rule<Real>(), q, kappa};
     }
+
+    DualAveragingPower in_units(const DecayedUnits& units) const {
+        return {{logistic, units.gamma(gamma, q), units.lam(lam), units.beta(beta), r}, q, kappa};
+    }
+};
+
+struct DualAveragingEvidence : DualAveragingPower {
+    double p;
+
+    template <class Real>
+    EvidenceRule<Real> rule() const {
+        return {DualAveragingPower::rule<Real>(), p};
+    }
+
+    DualAveragingEvidence in_units(const DecayedUnits& units) const { return {DualAveragingPower::in_units(units), p}; }
 };
 
 // With a budget: the same sums, but only the weights with the largest |z w| are not zero.
@@ -107,6 +127,9 @@ struct WithBudget {
 
 using DualAveragingBudget = WithBudget<DualAveraging>;
 using DualAveragingPowerBudget = WithBudget<DualAveragingPower>;
+using DualAveragingEvidenceHalfLife = WithHalfLife<DualAveragingEvidence>;
+using DualAveragingHalfLife = WithHalfLife<DualAveraging>;
+using DualAveragingPowerHalfLife = WithHalfLife<DualAveragingPower>;
 
 }  // namespace RARESTREAM_ISA
 }  // namespace rarestream

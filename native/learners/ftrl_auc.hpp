@@ -1,6 +1,7 @@
 // FTRL-AUC, with lazy and with exact class means. Maths: src/rarestream/learners/ftrl_auc.py.
 #pragma once
 
+#include "../half_life.hpp"
 #include "../update_rules.hpp"
 #include "../updater.hpp"
 #include "../tally.hpp"
@@ -18,9 +19,19 @@ struct FtrlAuc {
 
     double slope(Tally& tally, double s, bool positive, double h) const {
         tally.count(s, positive, h);
+        return slope_of_counted(tally, s, positive, h);
+    }
+
+    double slope_of_counted(const Tally& tally, double s, bool positive, double) const {
         return pairwise_slope(tally.share_of_others(positive), tally.margin_error(s, positive));
     }
+
+    FtrlAuc in_units(const DecayedUnits& units) const {
+        return {units.gamma(gamma), units.lam(lam), 0, units.beta(beta + gamma * l2)};
+    }
 };
+
+using FtrlAucHalfLife = WithHalfLife<FtrlAuc>;
 
 // means="exact": a coordinate also holds the sums of x over positives and over negatives, and the inner products of the
 // weights with them are updated as weights and sums change, so both class means are current at a cost of O(k).

@@ -221,6 +221,7 @@ def compact_slots(
     add: bool,
     /,
 ) -> tuple[NDArray[np.int32], int]: ...
+def half_life_units(rows: float, half_life: float, /) -> tuple[float, float]: ...
 
 class LaneSetting:
     def __init__(
@@ -229,13 +230,25 @@ class LaneSetting:
         loss: Loss,
         power: float,
         proximal: float,
+        evidence: float,
         learning_rate: float,
         l1: float,
         l2: float,
         beta: float,
         rate_power: float,
         intercept: bool,
+        half_life: float,
     ) -> None: ...
+    def sums_for(
+        self,
+        weights: NDArray[np.float64],
+        roots: NDArray[np.float64],
+        positives: NDArray[np.float64],
+        negatives: NDArray[np.float64],
+        n_pos: float,
+        n_neg: float,
+        /,
+    ) -> NDArray[np.float64]: ...
 
 class LaneKernel:
     def __init__(self, settings: list[LaneSetting], /) -> None: ...
@@ -246,6 +259,7 @@ class LaneKernel:
         table: NDArray[np.float32],
         counts: NDArray[np.float64],
         means: NDArray[np.float64],
+        having: NDArray[np.float32] | None,
         largest: NDArray[np.float32] | None,
         block: Block,
         scale: Scale | int,
@@ -256,6 +270,8 @@ class LaneKernel:
     def score(
         self,
         table: NDArray[np.float32],
+        counts: NDArray[np.float64],
+        having: NDArray[np.float32] | None,
         largest: NDArray[np.float32] | None,
         lane: int,
         block: Block,

@@ -35,6 +35,16 @@ LEARNERS = [
     DualAveraging(loss="logistic", power=1.0, proximal=0.5, l1=0.1),
     DualAveraging(loss="auc", power=1.0),
     DualAveraging(loss="auc", proximal=1.0, rate_power=1.0),
+    DualAveraging(loss="logistic", evidence=0.5, proximal=0.5),
+    DualAveraging(loss="logistic", evidence=1.0, l1=0.1),
+    DualAveraging(loss="auc", evidence=0.5, power=0.5),
+    DualAveraging(loss="logistic", evidence=0.5, half_life=140.0),
+    DualAveraging(loss="auc", half_life=100.0),
+    DualAveraging(loss="logistic", half_life=100.0, l1=0.1, rate_power=0.7),
+    DualAveraging(loss="logistic", half_life=170.0, power=0.5, proximal=0.5),
+    DualAveraging(loss="auc", half_life=1000.0, power=1.0),
+    FtrlAuc(half_life=100.0, l1=0.2, l2=0.1),
+    FtrlProximal(half_life=130.0, l2=0.3),
 ]
 SCALE = pytest.mark.parametrize("scale", ["unit", "max", "none"])
 
@@ -45,6 +55,13 @@ def run(learners, block: Block, scale: str = "unit", isa: str = "", state: LaneS
     state = state or lanes.start(FEATURES, scale == "max")
     learned, scores = LaneKernel(lanes).learn(state, block, SCALES.index(scale), isa)
     return lanes, state, scores[:learned]
+
+
+def learnable(learners, block: Block, scale: str) -> Block:
+    """The rows before one that is too large for some lane; only where they are not scaled there may be one."""
+    learned = len(run(learners, block, scale)[2])
+    assert learned == len(block) or scale == "none"
+    return block[:learned]
 
 
 def lane_bits(lanes: Lanes, state: LaneState, lane: int) -> tuple[bytes, ...]:
@@ -73,7 +90,11 @@ ISAS = [isa for isa in ("portable", "avx2", "avx512") if isa_available(isa)]  # 
 @settings(max_examples=examples(15))
 def test_every_lane_learns_what_a_model_of_its_learner_does(scale, block):
     lanes, state, scores = run(LEARNERS, block, scale)
-    assert len(scores) == len(block)
+    if len(scores) < len(block):  # a row is too large for some lane: for its model too
+        assert scale == "none"
+        learned = [Model(learner, scale=scale)._engine.learn(block, np.empty(len(block))).rows for learner in LEARNERS]
+        assert len(scores) == min(learned)
+        block = block[: len(scores)]
     for lane, learner in enumerate(LEARNERS):
         model = Model(learner, scale=scale, n_features=FEATURES)
         expected = model.learn(block)
@@ -103,6 +124,7 @@ def test_a_lane_stays_with_its_model_over_many_rows(learner, scale):
 def test_a_lane_gives_the_same_bits_whatever_stands_beside_it_on_every_machine(scale, block, others, data):
     learner = data.draw(st.sampled_from(LEARNERS))
     place = data.draw(st.integers(0, len(others)))
+    block = learnable([*others, learner], block, scale)
     lanes, state, scores = run([learner], block, scale, "portable")
     expected = scores[:, 0].tobytes(), lane_bits(lanes, state, 0)
     for isa in [*ISAS, ""]:
@@ -119,6 +141,7 @@ def test_an_instruction_set_the_machine_lacks_is_refused():
 @given(block=blocks(importances=True), data=st.data())
 @settings(max_examples=examples(15))
 def test_where_a_block_is_cut_does_not_matter(scale, block, data):
+    block = learnable(LEARNERS, block, scale)
     _, whole, scores = run(LEARNERS, block, scale)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(block)), max_size=4)))
     state, pieces = None, []
@@ -133,6 +156,7 @@ def test_where_a_block_is_cut_does_not_matter(scale, block, data):
 @given(block=blocks(importances=True), data=st.data())
 @settings(max_examples=examples(15))
 def test_lanes_that_stay_keep_their_bits_when_others_go(scale, block, data):
+    block = learnable(LEARNERS, block, scale)
     stay = data.draw(st.lists(st.sampled_from(range(len(LEARNERS))), min_size=1, unique=True))
     cut = data.draw(st.integers(0, len(block)))
     every, whole, scores = run(LEARNERS, block, scale)
@@ -188,7 +212,10 @@ def test_score_changes_nothing_and_equals_the_score_before_learning(scale, block
     before = bits(state)
     scores = LaneKernel(lanes).score(state, unseen, SCALES.index(scale))
     assert bits(state) == before
-    assert scores[0].tobytes() == run(LEARNERS, unseen[:1], scale, state=state)[2][0].tobytes()
+    first = unseen[:1]
+    learned, found = LaneKernel(lanes).learn(state, first, SCALES.index(scale))
+    assert learned == 1 or scale == "none"  # a row too large to learn has a score, too
+    assert scores[:1].tobytes() == found.tobytes()
 
 
 @given(block=blocks(importances=True))
@@ -207,8 +234,10 @@ def test_a_table_starts_on_a_cache_line_and_is_of_whole_registers(count):
     fewer, kept = Lanes.picked([(lanes, grown, 0)])
     for one, found in ((lanes, state), (lanes, grown), (fewer, kept)):
         assert found.table.ctypes.data % 64 == 0
-        assert one.bytes == found.table[0].nbytes == 8 * one.width
-        assert one.bytes % 64 == 0
+        counts = 0 if found.having is None else found.having[0].nbytes  # of positives and negatives, for all lanes
+        assert counts == 8 * any(learner.layout.columns.keys() > {"z", "n"} for learner in one.learners)
+        assert one.bytes == found.table[0].nbytes + counts == 8 * one.width + counts
+        assert found.table[0].nbytes % 64 == 0
     columns = [column for lane in range(lanes.width) for column in lanes.columns(lane)]
     assert sorted(columns) == list(range(2 * lanes.width))  # each number of each lane has its place
     assert sum(lanes.layout.columns.values()) == 2 * lanes.width
@@ -267,11 +296,11 @@ def test_there_are_one_to_sixty_four_lanes():
             LaneKernel(Lanes([DualAveraging()] * count))
 
 
-def test_what_auto_races_is_part_of_the_model_file():
-    """A file of a race names no settings, only their lanes: other ones, or another order, need a new format."""
+def test_what_the_first_version_raced_is_part_of_its_files():
+    """Files of the first version name no settings, only their lanes: those of other ones, or another order, are wrong."""
     auc = [0.25, 0.0625, 0.1, 0.15, 0.2, 0.325, 0.425, 0.625, 1.0, 1.5]
     logistic = [1.3, 0.325, 0.52, 0.78, 1.04, 1.69, 2.21, 3.25, 5.2, 7.8]
-    assert Auto.candidates() == [
+    assert Auto.first_candidates() == [
         *(DualAveraging(loss="auc", learning_rate=rate, beta=0.03, rate_power=0.5) for rate in auc),
         *(DualAveraging(loss="logistic", learning_rate=rate, beta=0.03, rate_power=0.5) for rate in logistic),
         *(
@@ -279,4 +308,4 @@ def test_what_auto_races_is_part_of_the_model_file():
             for rate in (0.5, 1.0, 2.0, 4.0)
         ),
     ]
-    assert Auto.candidates()[0] == make_learner("dual-auc")
+    assert Auto.first_candidates()[0] == make_learner("dual-auc")

@@ -1,13 +1,15 @@
-"""Dual averaging: powers of weights, and a budget: never more weights than that, and those that are worth most."""
+"""Dual averaging: powers of weights, evidence, and a budget: never more weights than that, those that are worth most."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rarestream import DualAveraging, Model, auc, make_learner
+from rarestream import Block, DualAveraging, Model, ModelFileError, auc, make_learner, modelfile
 from rarestream.evaluate import path
 from tests.learners.textbook import among_the_most
 from tests.strategies import block_of, blocks, examples, random_block
@@ -140,8 +142,9 @@ def test_ftrl_proximal_is_the_whole_proximal_share(loss):
 
 
 @pytest.mark.parametrize("scale", ["unit", "max"])
-def test_smaller_models_of_a_power_keep_what_was_seen_more(scale):
-    model = Model(DualAveraging(loss="logistic", power=1.0), scale=scale)
+@pytest.mark.parametrize("setting", [{"power": 1.0}, {"evidence": 0.5}])
+def test_smaller_models_of_a_power_or_evidence_keep_what_was_seen_more(scale, setting):
+    model = Model(DualAveraging(loss="logistic", **setting), scale=scale)
     block = random_block(600, 80, 6)
     model.learn(block)
     n = model._engine.state.table[: model.n_features, 1].astype(float)
@@ -162,3 +165,59 @@ def test_smaller_models_of_a_power_keep_what_was_seen_more(scale):
 def test_shares_are_between_0_and_1(name, value):
     with pytest.raises(ValueError, match=f"DualAveraging: {name} must be"):
         DualAveraging(**{name: value})
+
+
+# -- evidence
+
+
+def test_evidence_is_that_of_the_counts_before_a_row():
+    learner = DualAveraging(loss="logistic", evidence=1.0)
+    model = Model(learner, dtype="float64", scale="none")
+    rows = block_of([{0: 1.0}, {0: 1.0, 1: 2.0}, {1: 1.0}, {}], [1, 1, -1, -1])
+    model.learn(rows)
+    table = model._engine.state.table
+    assert table[:2, 2].tolist() == [2, 1]  # of the two positives
+    assert table[:2, 3].tolist() == [0, 1]
+    a, b = np.array([3, 2]) / 3, np.array([1, 2]) / 3  # N+ + 1 = N- + 1 = 3
+    expected = -1.3 * table[:2, 0] / (0.03 + table[:2, 1]) * abs(a - b) / np.sqrt(a * b)
+    assert np.allclose(model.weights().weight, expected, rtol=1e-12)
+    assert model.weights().weight[1] == 0  # both classes have it alike
+
+
+def test_entries_of_value_zero_are_not_counted():
+    with_zeros, without = (Model(DualAveraging(loss="logistic", evidence=0.5)) for _ in range(2))
+    with_zeros.learn(Block.of((np.array([0, 2, 4]), np.array([0, 1, 0, 1]), np.array([1.0, 0.0, 1.0, 0.0])), [1, -1]))
+    without.learn(block_of([{0: 1.0}, {0: 1.0}], [1, -1]))
+    assert np.array_equal(with_zeros._engine.state.table[0], without._engine.state.table[0])
+    assert not with_zeros._engine.state.table[1].any()
+
+
+def test_counts_in_float32_go_on_growing_beyond_what_it_can_count():
+    """2^24 + 1 is no float32: such sums are rounded at random, and are right on average."""
+    model = Model(DualAveraging(loss="logistic", evidence=0.5))
+    model.learn(block_of([{0: 1.0}, {0: 1.0}], [1, -1]))
+    model._engine.state.table[0, 3] = model._engine.state.tally[1] = 2.0**24
+    rows = 20_000
+    model.learn(block_of([{0: 1.0}] * rows, [-1] * rows))
+    assert model._engine.state.table[0, 3] - 2**24 == pytest.approx(rows, rel=0.05)
+    weighted = Model(DualAveraging(loss="logistic", evidence=0.5))
+    block = block_of([{0: 1.0}] * rows, [-1] * rows)
+    weighted.learn(dataclasses.replace(block, importances=np.full(rows, 0.3)))
+    assert weighted._engine.state.table[0, 3] == pytest.approx(0.3 * rows, rel=0.001)
+
+
+@pytest.mark.parametrize("other", [{"l1": 0.1}, {"evidence": 0.5}, {"half_life": 1000.0}])
+def test_a_budget_goes_with_neither_l1_nor_evidence_nor_a_half_life(other):
+    (name,) = other
+    with pytest.raises(ValueError, match=f"budget and {name} cannot be combined; leave one of them 0"):
+        DualAveraging(budget=5, **other)
+
+
+def test_a_file_with_negative_counts_is_refused():
+    model = Model(DualAveraging(loss="logistic", evidence=0.5))
+    model.learn(random_block(50, 20, 4))
+    header, arrays = modelfile.from_bytes(model.to_bytes())
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    arrays["negatives"][0] = -1
+    with pytest.raises(ModelFileError, match="'negatives' has negative entries"):
+        Model.from_bytes(modelfile.to_bytes(header, arrays), "evil.rare")

@@ -5,6 +5,7 @@ python -m tests.learners.test_same_bits    writes what is missing; what was once
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from dataclasses import replace
@@ -31,6 +32,10 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"rate_power": 1.3},
         {"budget": 30},
         {"power": 1.0},
+        {"evidence": 0.5, "proximal": 0.5},
+        {"evidence": 1.0},
+        {"half_life": 100},
+        {"half_life": 100, "power": 1.0, "l1": 0.01},
     ],
     "dual-logistic": [
         {"l1": 0.05},
@@ -39,9 +44,15 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"power": 0.5, "proximal": 0.5},
         {"power": 0.3, "l1": 0.01},
         {"power": 1.0, "proximal": 0.5, "budget": 30},
+        {"evidence": 0.5, "proximal": 0.5},
+        {"evidence": 1.0, "l1": 0.05},
+        {"evidence": 0.3, "power": 0.5},
+        {"evidence": 0.5, "half_life": 100},
+        {"half_life": 100, "l1": 0.05},
+        {"half_life": 100, "power": 0.5, "proximal": 0.5},
     ],
-    "ftrl-auc": [{"l1": 0.0}, {"l2": 0.5}, {"means": "exact"}],
-    "ftrl-proximal": [{"l1": 0.1, "l2": 0.5}, {"intercept": False}],
+    "ftrl-auc": [{"l1": 0.0}, {"l2": 0.5}, {"means": "exact"}, {"half_life": 100, "l1": 0.05}],
+    "ftrl-proximal": [{"l1": 0.1, "l2": 0.5}, {"intercept": False}, {"half_life": 100, "l2": 0.5}],
     "rda": [{"l1": 0.01}],
     "spam": [{"l1": 0.01}],
     "spauc": [{"l1": 0.01}],
@@ -96,7 +107,8 @@ def raced(kind: str) -> str:
 
 def _said(learner: Learner) -> str:
     """A learner as it was printed when the hashes were recorded, without settings that came later."""
-    return repr(learner).replace("power=0.0, proximal=0.0, ", "")
+    later = (", half_life=0.0", "power=0.0, proximal=0.0, evidence=0.0, ")
+    return functools.reduce(lambda text, word: text.replace(word, ""), later, repr(learner))
 
 
 def known() -> dict[str, str]:

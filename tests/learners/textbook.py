@@ -106,25 +106,34 @@ def among_the_most(worth: np.ndarray, budget: int) -> np.ndarray:
     return np.array([np.sum(rung >= mine) <= budget for mine in rung])
 
 
+def decay(h: float, half_life: float) -> float:
+    """What is left of a number after h rows; a half-life of 0 is none."""
+    return 2 ** (-h / half_life) if half_life else 1.0
+
+
 class Means:
     """Class counts and mean scores, each row counted when it arrives."""
 
-    def __init__(self) -> None:
+    def __init__(self, half_life: float = 0.0) -> None:
         self.n = {1: 0.0, -1: 0.0}
         self.mean = {1: 0.0, -1: 0.0}
+        self.half_life = half_life
 
     def count(self, s: float, y: int, h: float) -> float:
         self.n[y] += h
-        self.mean[y] += h * (s - self.mean[y]) / self.n[y]
-        return self.n[1] / (self.n[1] + self.n[-1])
+        rows = self.n[1] + self.n[-1]
+        recent = math.log(2) * rows / (self.n[y] * self.half_life) if self.half_life else 0.0
+        self.mean[y] += min(1, h * max(1 / self.n[y], recent)) * (s - self.mean[y])
+        return self.n[1] / rows
 
 
 class Intercept:
-    def __init__(self, learning_rate: float, beta: float) -> None:
+    def __init__(self, learning_rate: float, beta: float, half_life: float) -> None:
         self.w, self.v, self.learning_rate, self.beta = 0.0, 0.0, learning_rate, beta
+        self.half_life = half_life
 
     def step(self, c: float, h: float) -> None:
-        self.v += h * c**2
+        self.v = decay(h, self.half_life) * self.v + h * c**2
         self.w -= self.learning_rate * h * c / (self.beta + math.sqrt(self.v))
 
 
@@ -134,11 +143,21 @@ class Intercept:
     {"l1": 0.6, "beta": 0.2},
     {"means": "exact"},
     {"means": "exact", "l1": 0.3, "l2": 0.1},
+    {"half_life": 100},
+    {"half_life": 150, "l1": 0.05, "l2": 0.3},
 )
-@twin(FtrlProximal, {"l1": 0.05, "l2": 0.3}, {"l1": 0.6, "intercept": False}, waits=False)
+@twin(
+    FtrlProximal,
+    {"l1": 0.05, "l2": 0.3},
+    {"l1": 0.6, "intercept": False},
+    {"half_life": 100},
+    {"half_life": 150, "l1": 0.05, "l2": 0.3},
+    waits=False,
+)
 def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     d = rows.dense.shape[1]
-    z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
+    z, v, means = np.zeros(d), np.zeros(d), Means(learner.half_life)
+    bias = Intercept(learner.learning_rate, learner.beta, learner.half_life)
     sums = {1: np.zeros(d), -1: np.zeros(d)}
     gamma, scores = learner.learning_rate, []
 
@@ -166,7 +185,8 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
         g, w = c * x, weights()
         grown = v + h * g**2
         z = z + h * g - (np.sqrt(grown) - np.sqrt(v)) / gamma * w
-        v = grown
+        left = decay(h, learner.half_life)
+        z, v = z * left, grown * left
     return np.array(scores), weights(), bias.w
 
 
@@ -180,20 +200,35 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     {"loss": "logistic", "power": 1.0, "learning_rate": 3.0},
     {"loss": "logistic", "proximal": 1.0, "rate_power": 2.0, "l1": 0.05},
     {"loss": "logistic", "power": 0.3, "proximal": 0.7, "l1": 0.02},
+    {"evidence": 0.5, "proximal": 0.5},
+    {"loss": "logistic", "evidence": 1.0, "power": 0.5, "l1": 0.02},
+    {"loss": "logistic", "evidence": 0.3, "rate_power": 2.0, "learning_rate": 0.5},
     {"power": 1.0, "budget": 3},
     {"loss": "logistic", "power": 0.5, "proximal": 0.5, "budget": 5},
+    {"half_life": 100},
+    {"half_life": 150, "l1": 0.05, "rate_power": 1.3},
+    {"loss": "logistic", "half_life": 100, "l1": 0.05},
+    {"half_life": 100, "power": 0.5, "proximal": 0.5},
+    {"loss": "logistic", "half_life": 150, "power": 0.3, "proximal": 0.7, "l1": 0.02},
+    {"loss": "logistic", "half_life": 100, "evidence": 0.5, "proximal": 0.5},
     waits=lambda learner: learner.loss == "auc",
 )
 def dual_averaging(learner: DualAveraging, rows: Rows):
     d = rows.dense.shape[1]
-    z, v, means, bias = np.zeros(d), np.zeros(d), Means(), Intercept(learner.learning_rate, learner.beta)
-    scores = []
+    z, v, means = np.zeros(d), np.zeros(d), Means(learner.half_life)
+    bias = Intercept(learner.learning_rate, learner.beta, learner.half_life)
+    having, scores = {1: np.zeros(d), -1: np.zeros(d)}, []
 
     def mean_gradient():
         return soft(z, learner.l1) / (learner.beta + np.sqrt(v))
 
+    def evidence():
+        a, b = ((having[y] + 1) / (means.n[y] + 1) for y in (1, -1))
+        return abs(a - b) / np.sqrt(a * b)
+
     def weights():
         w = -learner.learning_rate * mean_gradient() * abs(mean_gradient()) ** learner.power
+        w = w * evidence() ** learner.evidence
         return np.where(among_the_most(abs(z * w), learner.budget), w, 0) if learner.budget else w
 
     for x, y, h, shrink in rows:
@@ -202,6 +237,7 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
         if h == 0:
             continue
         z, v = z * shrink, v * shrink**2
+        having[y] = having[y] + h * (x != 0)
         p = means.count(s, y, h)
         if learner.loss == "logistic":
             c = sigmoid(s + bias.w) - (y == 1)
@@ -214,6 +250,8 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
             g, before = mean_gradient(), v
             v = v + h * abs(c) ** learner.rate_power * x**2
             z = z + h * c * x + learner.proximal * (np.sqrt(v) - np.sqrt(before)) * g
+        left = decay(h, learner.half_life)
+        z, v = z * left, v * left
     return np.array(scores), weights(), bias.w
 
 

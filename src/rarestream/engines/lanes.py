@@ -1,8 +1,8 @@
 """Lanes: many settings of the FTRL and dual-averaging learners side by side, in one pass over the rows.
 
-A coordinate holds z and n of every lane, in float32; the rows are decoded once for all. A lane learns
-what a Model of its learner would learn in float32, but for the order in which a row's score is summed,
-and whatever lanes stand beside it. With scale="none" a row may be too large to learn: where it is so for
+A coordinate holds z and n of every lane, in float32, and once for all lanes what evidence counts; the rows are decoded
+once for all. A lane learns what a Model of its learner would learn in float32, but for the order in which a row's score
+is summed, and whatever lanes stand beside it. With scale="none" a row may be too large to learn: where it is so for
 one lane, no lane learns it; the caller decides whether to refuse the row or to drop the lane.
 """
 
@@ -20,7 +20,7 @@ from rarestream.blocks import Block
 from rarestream.engines.base import more_slots, overflow
 from rarestream.engines.single import Single
 from rarestream.learners import Learner, State
-from rarestream.learners.state import TALLY, Layout, copy_touched, padded, zeros
+from rarestream.learners.state import COUNTS, TALLY, Layout, copy_touched, padded, zeros
 
 MOST, WIDTH = _native.MAX_LANES, _native.LANE_GROUP  # lanes of a kernel: at most MOST, a multiple of WIDTH
 GROUP = 16  # lanes whose numbers are adjacent in a coordinate: native/lanes/types.hpp
@@ -36,6 +36,7 @@ class LaneState(NamedTuple):
     table: NDArray[np.float32]  # (slots, 2 width)
     counts: NDArray[np.float64]  # of positives and negatives
     means: NDArray[np.float64]  # (4, width): a, b, w0, n0, as in TALLY
+    having: NDArray[np.float32] | None  # (slots, 2): positives and negatives that have the feature, if a lane needs it
     largest: NDArray[np.float32] | None
 
 
@@ -49,7 +50,12 @@ class Lanes:
     @property
     def bytes(self) -> int:
         """Memory per coordinate."""
-        return 8 * self.width
+        return 8 * self.width + 8 * self.any_evidence
+
+    @property
+    def any_evidence(self) -> bool:
+        """Whether a lane needs to know how many positives and negatives have a feature."""
+        return any(COUNTS.keys() <= learner.layout.columns.keys() for learner in self.learners)
 
     @property
     def layout(self) -> Layout:
@@ -76,18 +82,22 @@ class Lanes:
     def start(self, slots: int, largest: bool) -> LaneState:
         """Return the state before the first row; `largest`: with the largest value of each coordinate."""
         values = zeros((slots,), np.float32) if largest else None
-        return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), values)
+        having = zeros((slots, 2), np.float32) if self.any_evidence else None
+        return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), having, values)
 
     def grown(self, state: LaneState, slots: int, in_order: bool = False) -> LaneState:
         """Return the same state with room for more coordinates; `in_order` as for `table`."""
         table = self.table(slots, in_order)
         copy_touched(state.table, table)
-        return state._replace(table=table, largest=padded(state.largest, slots))
+        return state._replace(table=table, having=padded(state.having, slots), largest=padded(state.largest, slots))
 
     def state(self, lane: int, state: LaneState, dtype: DTypeLike = np.float32) -> State:
         """Return the state of one lane, as that of a Model of its learner."""
         alone = self.learners[lane].start(len(state.table), dtype)
-        _move([state.table], self.columns(lane), alone.table)
+        _move([state.table], self.columns(lane), alone.table[:, :2])
+        if alone.table.shape[1] > 2:
+            assert state.having is not None
+            copy_touched(state.having, alone.table[:, 2:])
         alone.tally[: len(TALLY)] = [*state.counts, *state.means[:, lane]]
         return alone._replace(largest=_copied(state.largest))
 
@@ -98,7 +108,9 @@ class Lanes:
         parts = [*parts, *[parts[0]] * (picked.width - len(parts))]
         first = parts[0][1]
         table, means = picked.table(len(first.table)), np.zeros((4, picked.width))
-        state = LaneState(table, first.counts.copy(), means, _copied(first.largest))
+        having = next((known.having for _, known, _ in parts if known.having is not None), None)
+        having = _copied(having) if picked.any_evidence else None
+        state = LaneState(table, first.counts.copy(), means, having, _copied(first.largest))
         tables = {id(known.table): known.table for _, known, _ in parts}
         first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
         columns = np.zeros(2 * picked.width, np.intp)  # their places if all tables are put side by side
@@ -140,14 +152,15 @@ class LaneKernel:
         Rows of importance 0 are scored and change nothing.
         """
         scores = np.empty((len(block), self.lanes.width), np.float32)
-        learned = self._core.learn(state.table, state.counts, state.means, state.largest, block, scale, scores, isa)
+        learned = self._core.learn(*state, block, scale, scores, isa)
         return learned, scores[:, : len(self.lanes.learners)]
 
     def score_alone(
         self, state: LaneState, lane: int, block: Block, scale: _native.Scale | int, scores: NDArray[np.float64]
     ) -> int:
         """Write the scores of the rows under one lane, bit for bit those of a Model; the first not finite, or -1."""
-        return self._core.score(state.table, state.largest, lane, block, scale, scores)
+        table, counts, _, having, largest = state
+        return self._core.score(table, counts, having, largest, lane, block, scale, scores)
 
     def score(self, state: LaneState, block: Block, scale: _native.Scale | int) -> NDArray[np.float32]:
         """Return the score of each row under each lane."""
@@ -177,7 +190,7 @@ class LaneGroup:
     def __init__(self, lanes: Lanes, state: LaneState, scale: str, numbers: Sequence[int] | None = None) -> None:
         self.lanes, self.state = lanes, state
         self.numbers = list(range(len(lanes.learners)) if numbers is None else numbers)
-        self._lane_of = list(range(len(self.numbers)))  # of each number
+        self.lane_of = list(range(len(self.numbers)))  # the lane of each number
         self._kernel = LaneKernel(lanes)
         self._scale = scale
         self._scale_code = _native.Scale[scale]
@@ -216,11 +229,11 @@ class LaneGroup:
             The scores of the rows under each setting before they were learned.
         """
         learned, scores = self._kernel.learn(self.state, block, self._scale_code)
-        return learned, scores[:, self._lane_of]
+        return learned, scores[:, self.lane_of]
 
     def score(self, block: Block) -> Scores:
         """Return the scores of the rows under each setting."""
-        return self._kernel.score(self.state, block, self._scale_code)[:, self._lane_of]
+        return self._kernel.score(self.state, block, self._scale_code)[:, self.lane_of]
 
     def score_alone(self, number: int, block: Block, scores: NDArray[np.float64]) -> int:
         """Write the scores of the rows under one setting; the same bits as of a Model of that setting."""
@@ -231,10 +244,39 @@ class LaneGroup:
         lane = self._lane(number)
         return Single(self.lanes.learners[lane], self._scale, self.lanes.state(lane, self.state, dtype))
 
+    def single_state(self, number: int, slots: slice, dtype: DTypeLike) -> State:
+        """Return the state of one setting, of some coordinates."""
+        table, counts, means, having, largest = self.state
+        some = LaneState(
+            table[slots], counts, means, *(None if array is None else array[slots] for array in (having, largest))
+        )
+        return self.lanes.state(self._lane(number), some, dtype)
+
+    def weights(self, number: int, slots: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+        """Return the weights of some coordinates under one setting."""
+        alone = self.state_at(number, slots)
+        weights: NDArray[np.float32] = self.learner(number).kernel().weights(alone, 0, alone.slots)
+        return weights
+
+    def state_at(self, number: int, slots: NDArray[np.integer[Any]]) -> State:
+        """Return the state of one setting at some coordinates."""
+        lane, state = self._lane(number), self.state
+        columns = [state.table[slots[:, np.newaxis], self.lanes.columns(lane)]]
+        if len(self.lanes.learners[lane].layout.columns) > 2:
+            assert state.having is not None
+            columns.append(state.having[slots])
+        tally = np.array([*state.counts, *state.means[:, lane]])
+        return State(np.ascontiguousarray(np.concatenate(columns, axis=1)), tally, None, {})
+
+    def failing(self, row: Block) -> list[int]:
+        """Return the settings that cannot learn a row, which the group cannot."""
+        failed = [number for number in self.numbers if self.single(number).learn(row, np.empty(1)).rows == 0]
+        return failed or list(self.numbers)  # none fails alone: the row is at the bound, where rounding decides
+
     def drop(self, numbers: Container[int]) -> None:
         """Drop some settings. Their lanes stay and are ignored."""
-        left = [pair for pair in zip(self.numbers, self._lane_of, strict=True) if pair[0] not in numbers]
-        self.numbers, self._lane_of = [number for number, _ in left], [lane for _, lane in left]
+        left = [pair for pair in zip(self.numbers, self.lane_of, strict=True) if pair[0] not in numbers]
+        self.numbers, self.lane_of = [number for number, _ in left], [lane for _, lane in left]
 
     @classmethod
     def regroup(cls, groups: Sequence[LaneGroup], numbers: Sequence[int]) -> LaneGroup:
@@ -243,8 +285,23 @@ class LaneGroup:
         parts = [(group_of[number].lanes, group_of[number].state, group_of[number]._lane(number)) for number in numbers]
         return cls(*Lanes.picked(parts), groups[0]._scale, numbers)
 
+    def fade(self, number: int, half_life: float, slots: slice) -> None:
+        """Give a setting that has none a half-life; only these coordinates are used so far."""
+        lane = self._lane(number)
+        change: dict[str, Any] = {"half_life": half_life}  # which all learners that have lanes know
+        learner = dataclasses.replace(self.lanes.learners[lane], **change)
+        factors = _native.half_life_units(float(self.state.counts.sum()), half_life)
+        for column, factor in zip(self.lanes.columns(lane), factors, strict=True):
+            self.state.table[slots, column] *= np.float32(factor)
+        self.lanes = Lanes([*self.lanes.learners[:lane], learner, *self.lanes.learners[lane + 1 :]])
+        self._kernel = LaneKernel(self.lanes)
+
+    def learner(self, number: int) -> Learner:
+        """Return a setting."""
+        return self.lanes.learners[self._lane(number)]
+
     def _lane(self, number: int) -> int:
-        return self._lane_of[self.numbers.index(number)]
+        return self.lane_of[self.numbers.index(number)]
 
     def overflow(self, number: int) -> str:
         """Return the reason why a setting cannot learn a row."""

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from rarestream import _native
 from rarestream._native import LaneSetting, Scale
 from rarestream.blocks import Block
-from rarestream.learners.state import PAIR, TALLY, Layout, State, tally_of, zeros
+from rarestream.learners.state import COUNTS, PAIR, TALLY, Layout, State, tally_of, zeros
 
 
 class Kernel:
@@ -67,7 +67,17 @@ class RacePlan(NamedTuple):
     """A race of settings that a learner starts with: see `Learner.race_plan`."""
 
     candidates: Sequence[Learner]  # the default first
-    rows: int  # after which the best of them is chosen
+    rows: int  # after which the best of them continue
+    keep: int = 1  # how many these are
+    cut: int = 1 << 14  # rows after which the best `kept` continue
+    kept: int = 8
+    half_lives: Sequence[float] = ()  # those that copies of the leading setting have, which join at the cut
+
+    def kept_after(self, rows: int) -> int:
+        """Return how many settings continue after so many rows."""
+        if rows >= self.rows:
+            return self.keep
+        return max(self.kept, self.keep) if rows >= self.cut else len(self.candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +122,9 @@ class Learner(ABC):
                 raise ValueError(f"{where} {rule}, got {value!r}.")
             return int(number)
         least, most = field.metadata["range"]
-        if not least <= number <= most:
-            inside = math.isfinite(number) and number > 0
+        or_zero = field.metadata["or_zero"]
+        if not least <= number <= most and not (or_zero and number == 0):
+            inside = math.isfinite(number) and number > 0 and not or_zero
             raise ValueError(f"{where} {f'between {least:g} and {most:g}' if inside else rule}, got {value!r}.")
         return number
 
@@ -165,6 +176,20 @@ class Learner(ABC):
     def rank_factors(self, state: State, start: int, stop: int) -> NDArray[np.float64] | None:
         """Return what |w| is multiplied by to decide which weights a smaller model keeps; None: by nothing."""
         return None
+
+    def with_weights(self, state: State, weights: NDArray[np.float64]) -> State:
+        """Return a state with other sums z, those that give these weights; the learner is one that has lanes.
+
+        Only where the classes have a feature alike, so that evidence makes its weight small, the weight is smaller.
+        """
+        lane, columns = self.lane(), np.zeros((4, state.slots))
+        assert lane is not None
+        columns[: state.table.shape[1]] = state.table.T
+        _, roots, positives, negatives = columns
+        n_pos, n_neg = state.tally[:2].tolist()
+        table = state.table.copy()
+        table[:, 0] = lane.sums_for(weights, roots, positives, negatives, n_pos, n_neg)
+        return state._replace(table=table)
 
     def lane(self) -> LaneSetting | None:
         """Return its settings for learning beside others in one pass, or None if these settings cannot share a pass."""
@@ -221,7 +246,7 @@ class Learner(ABC):
         return state
 
     def check(self, state: State) -> None:
-        """Raise ValueError if the numbers of a file cannot be those of a state: a root is not negative."""
-        columns = list(self.layout.columns)
-        if "n" in columns and (state.table[:, columns.index("n")] < 0).any():
-            raise ValueError("array 'n' has negative entries")
+        """Raise ValueError if the numbers of a file cannot be those of a state: roots and counts are not negative."""
+        for column, name in enumerate(self.layout.columns):
+            if name in ("n", *COUNTS) and (state.table[:, column] < 0).any():
+                raise ValueError(f"array {name!r} has negative entries")

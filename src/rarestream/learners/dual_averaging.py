@@ -16,14 +16,24 @@ and its weight is read off them when needed:
 
     w = -gamma soft(z, lambda) / (beta + sqrt(v)),    soft(z, t) = sign(z) max(|z| - t, 0).
 
-Two more numbers, both 0 by default, change the regulariser: with g = soft(z, lambda) / (beta + sqrt(v)),
+Three more numbers, all 0 by default, change the weight. Two of them change the regulariser: with
+g = soft(z, lambda) / (beta + sqrt(v)),
 
     w = -gamma g |g|^q,    z <- z + c x + kappa (sqrt(v') - sqrt(v)) g,    v' = v + |c|^r x^2.
 
-The power q (0, 1/2 or 1 are quick) makes small weights smaller: the regulariser is |w|^(1 + 1/(1 + q)) in
-place of w^2. It suits models that are to be small: they keep the largest |w| v^(1/4) then, as a power makes the
-weights of rare features large. The proximal share kappa pulls towards past weights: 0 is dual averaging, 1 with
-r = 2 is FTRL-Proximal. With the auc loss and q = 1, learning rates above 1/2 can diverge.
+The power q (0, 1/2 or 1 are quick) makes small weights smaller: the regulariser is |w|^(1 + 1/(1 + q)) in place of
+w^2. It suits models that are to be small: they keep the largest |w| v^(1/4) then, as a power, and evidence too, makes
+the weights of rare features large. The proximal share kappa pulls towards past weights: 0 is dual averaging, 1 with r
+= 2 is FTRL-Proximal. With the auc loss and q = 1, learning rates above 1/2 can diverge.
+
+Evidence multiplies a weight by how unequally the two classes have its feature. Of c+ of the N+ positives so far, and of
+c- of the N- negatives, x_j was not 0:
+
+    a = (c+ + 1) / (N+ + 1),    b = (c- + 1) / (N- + 1),    w = -gamma g |g|^q (|a - b| / sqrt(a b))^p.
+
+|a - b| / sqrt(a b) is about |ln(a / b)| where that is small, and needs no logarithm. The counts are those before the
+row, both when it is scored and when it is learned. They take two more numbers for each feature. p (0, 1/2 or 1 are
+quick) is 0 by default: no counts.
 
 With a budget B the leader is looked for among the weights of which at most B are not zero:
 
@@ -33,6 +43,19 @@ With a budget B the leader is looked for among the weights of which at most B ar
 z and v accumulate for all coordinates. |z w|, with a power too, is compared in a histogram with 512 bins
 from a number to its double (native/magnitude_histogram.hpp), so that a row costs O(k): a bin is kept or
 dropped as a whole, and where it does not fit, a few weights less than B are kept.
+
+With a half-life H old rows fade, for streams that drift. Time t is the number of rows so far, by importance. Before
+a row at time t, one that was learned at time t' counts 2^(-(t - t') / H) times in z and v: after a row of importance h,
+
+    z <- 2^(-h/H) z,    v <- 2^(-h/H) v    of all coordinates.
+
+w0 does not decay, but v0 <- 2^(-h/H) v0 + h c^2. The class means are over about the latest H / ln 2 rows at most:
+
+    a <- a + min(1, h / n+ max(1, ln 2 (n+ + n-) / H)) (s - a)   if y = +1,    and likewise b,
+
+where n+ and n- count all rows of each class, this one included, as p does. A row still costs O(k), as the state holds
+2^u z and 2^(u/2) sqrt(v) with u = (t mod 16 H) / H, which do not change while time passes; once in 16 H rows, all of
+them are multiplied by a power of two (native/half_life.hpp).
 
 Against FTRL-Proximal: no term -sigma w in z, a small beta, and r = 1/2 in place of
 2. The defaults were chosen once, for all data sets. The intercept takes plain AdaGrad steps. The score is s,
@@ -56,8 +79,8 @@ from rarestream import _native
 from rarestream._native import LaneSetting, Loss
 from rarestream.learners.base import About, Learner
 from rarestream.learners.registry import register
-from rarestream.learners.settings import RATES, STRENGTHS, non_negative, one_of, positive, whole
-from rarestream.learners.state import State
+from rarestream.learners.settings import HALF_LIVES, RATES, STRENGTHS, non_negative, one_of, positive, whole, zero_or
+from rarestream.learners.state import PAIR, PAIR_AND_COUNTS, Layout, State
 
 LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 
@@ -81,8 +104,14 @@ class DualAveraging(Learner):
     proximal: float = non_negative(
         0.0, "Share of the pull towards past weights: kappa. 0: dual averaging, 1: as FTRL-Proximal.", most=1.0
     )
+    evidence: float = non_negative(
+        0.0, "Power of a factor that is large where the classes have a feature unequally: p. 0: none.", most=1.0
+    )
     budget: int = whole(
-        0, "Maximum number of non-zero weights at any time: B. 0: no limit. Not with l1.", most=2**31 - 1
+        0, "Maximum number of non-zero weights at any time: B. 0: no limit. Not with l1 or evidence.", most=2**31 - 1
+    )
+    half_life: float = zero_or(
+        0.0, "Rows after which a row counts half: H. 0: rows never fade. Not with budget.", **HALF_LIVES
     )
 
     about: ClassVar[About] = About(
@@ -97,11 +126,12 @@ class DualAveraging(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.budget and self.l1:
-            raise ValueError(
-                f"DualAveraging: budget and l1 cannot be combined; leave one of them 0, got "
-                f"budget={self.budget} and l1={self.l1}."
-            )
+        for other in ("l1", "evidence", "half_life"):  # of these, what each weight is worth would change at every row
+            if self.budget and getattr(self, other):
+                raise ValueError(
+                    f"DualAveraging: budget and {other} cannot be combined; leave one of them 0, got "
+                    f"budget={self.budget} and {other}={getattr(self, other)}."
+                )
 
     def _checked(self, field: Any, value: Any) -> Any:
         if field.name == "learning_rate" and value is None:
@@ -122,37 +152,48 @@ class DualAveraging(Learner):
 
     @property
     def native(self) -> str:
-        return f"DualAveraging{'Power' if self._has_power else ''}{'Budget' if self.budget else ''}"
+        form = "Evidence" if self.evidence else "Power" if self._has_power else ""
+        return f"DualAveraging{form}{'Budget' if self.budget else 'HalfLife' if self.half_life else ''}"
+
+    @property
+    def layout(self) -> Layout:
+        return PAIR_AND_COUNTS if self.evidence else PAIR
 
     @property
     def _has_power(self) -> bool:
-        return self.power > 0 or self.proximal > 0
+        return self.power > 0 or self.proximal > 0 or self.evidence > 0
 
     def kernel_settings(self) -> list[float]:
         plain = [float(self.loss_is_logistic), self.learning_rate, self.l1, self.beta, self.rate_power]
         power = [self.power, self.proximal] if self._has_power else []
-        return [*plain, *power, *([float(self.budget)] if self.budget else [])]
+        last = [number for number in (self.evidence, float(self.budget), self.half_life) if number]
+        return [*plain, *power, *last]
 
     def lane(self) -> LaneSetting | None:
         if self.budget:  # what a weight is worth depends on all others
             return None
-        if self.power not in (0.0, 0.5, 1.0):  # lanes take no logarithms
+        if not {self.power, self.evidence} <= {0.0, 0.5, 1.0}:  # lanes take no logarithms
             return None
         return LaneSetting(
             loss=Loss.logistic if self.loss_is_logistic else Loss.pairwise_hinge,
             power=self.power,
             proximal=self.proximal,
+            evidence=self.evidence,
             learning_rate=self.learning_rate,
             l1=self.l1,
             l2=0.0,
             beta=self.beta,
             rate_power=self.rate_power,
             intercept=True,
+            half_life=self.half_life,
         )
 
     def rank_factors(self, state: State, start: int, stop: int) -> NDArray[np.float64] | None:
-        # A power makes the weights of rare features large: how much of a feature was seen counts too.
-        return np.sqrt(state.table[start:stop, 1].astype(np.float64)) if self.power else None
+        # A power or evidence makes the weights of rare features large: how much of one was seen counts too. With a
+        # half-life the numbers of all features are in the same units, so their order does not change.
+        if not (self.power or self.evidence):
+            return None
+        return np.sqrt(state.table[start:stop, 1].astype(np.float64))
 
     # The ladder knows what all weights are worth. That follows from z and n, so no file keeps it.
 

@@ -25,6 +25,19 @@ learned. [1, Figure 2] recomputes them, in O(d), and only that of the row's own 
 A row of importance h counts as h rows learned at one score: p, a, b count it h times,
 and g and g^2 enter z and v h times.
 
+With a half-life H old rows fade, for streams that drift. Time t is the number of rows so far,
+by importance. Before a row at time t, one that was learned at time t' counts
+2^(-(t - t') / H) times in z and v: after a row of importance h,
+
+    z <- 2^(-h/H) z,    v <- 2^(-h/H) v    of all coordinates.
+
+The class means are over about the latest H / ln 2 rows at most:
+
+    a <- a + min(1, h / n+ max(1, ln 2 (n+ + n-) / H)) (s - a)   if y = +1,    and likewise b,
+
+where n+ and n- count all rows of each class, this one included, as p does. A row still
+costs O(k): native/half_life.hpp.
+
 Where this differs from the text of [1]: p counts the current row, as Theorem 1 defines
 it, and w is current when read; Algorithm 1 prints both one row behind. While only one
 class has been seen, p is 0 or 1 and nothing is learned.
@@ -41,7 +54,7 @@ from typing import ClassVar
 from rarestream._native import LaneSetting, Loss
 from rarestream.learners.base import About, Learner
 from rarestream.learners.registry import register
-from rarestream.learners.settings import RATES, STRENGTHS, non_negative, one_of, positive
+from rarestream.learners.settings import HALF_LIVES, RATES, STRENGTHS, non_negative, one_of, positive, zero_or
 from rarestream.learners.state import PAIR, Layout
 
 EXACT = Layout({"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}, ("dot_neg", "dot_pos"))  # with S-, S+; <w, S->, <w, S+>
@@ -64,6 +77,9 @@ class FtrlAuc(Learner):
     means: str = one_of(
         "lazy", "Class means of the scores rows had when learned (lazy), or would have now (exact).", "lazy", "exact"
     )
+    half_life: float = zero_or(
+        0.0, "Rows after which a row counts half: H. 0: rows never fade. Not with means='exact'.", **HALF_LIVES
+    )
 
     about: ClassVar[About] = About(
         title="FTRL-AUC",
@@ -75,16 +91,27 @@ class FtrlAuc(Learner):
         paper="Zhou, Ying, Skiena 2020, Algorithm 1",
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.means == "exact" and self.half_life:  # the products with class sums would change at every row
+            raise ValueError(
+                f"FtrlAuc: means='exact' and half_life cannot be combined; leave half_life 0 or means='lazy', got "
+                f"means={self.means!r} and half_life={self.half_life}."
+            )
+
     @property
     def native(self) -> str:
-        return "FtrlAuc" if self.means == "lazy" else "FtrlAucExact"
+        if self.means == "exact":
+            return "FtrlAucExact"
+        return "FtrlAucHalfLife" if self.half_life else "FtrlAuc"
 
     @property
     def layout(self) -> Layout:
         return PAIR if self.means == "lazy" else EXACT
 
     def kernel_settings(self) -> list[float]:
-        return [self.learning_rate, self.l1, self.l2, self.beta]
+        plain = [self.learning_rate, self.l1, self.l2, self.beta]
+        return [*plain, self.half_life] if self.half_life else plain
 
     def lane(self) -> LaneSetting | None:
         if self.means != "lazy":
@@ -93,10 +120,12 @@ class FtrlAuc(Learner):
             loss=Loss.pairwise_square,
             power=0.0,
             proximal=1.0,
+            evidence=0.0,
             learning_rate=self.learning_rate,
             l1=self.l1,
             l2=self.l2,
             beta=self.beta,
             rate_power=2.0,
             intercept=False,
+            half_life=self.half_life,
         )

@@ -15,6 +15,14 @@ and l2; without lambda the rule above is exactly
 
     v0 <- v0 + c^2,    w0 <- w0 - gamma c / (beta + sqrt(v0)).
 
+With a half-life H old rows fade, for streams that drift. Time t is the number of rows so far,
+by importance. Before a row at time t, one that was learned at time t' counts
+2^(-(t - t') / H) times in z and v: after a row of importance h,
+
+    z <- 2^(-h/H) z,    v <- 2^(-h/H) v    of all coordinates.
+
+w0 does not decay, but v0 <- 2^(-h/H) v0 + h c^2. A row still costs O(k): native/half_life.hpp.
+
 The score is s, without the intercept: a constant changes no ranking, and one that moves
 while the model learns would blur the progressive AUC. A row of importance h counts as h
 rows learned at one score.
@@ -30,7 +38,7 @@ from typing import ClassVar
 from rarestream._native import LaneSetting, Loss
 from rarestream.learners.base import About, Learner
 from rarestream.learners.registry import register
-from rarestream.learners.settings import RATES, STRENGTHS, non_negative, positive, switch
+from rarestream.learners.settings import HALF_LIVES, RATES, STRENGTHS, non_negative, positive, switch, zero_or
 
 
 @register("ftrl-proximal")
@@ -45,6 +53,7 @@ class FtrlProximal(Learner):
         1.0, "Smoothing term of the per-coordinate learning rates: larger values shorten early steps.", **RATES
     )
     intercept: bool = switch(True, "Whether to fit an intercept.")
+    half_life: float = zero_or(0.0, "Rows after which a row counts half: H. 0: rows never fade.", **HALF_LIVES)
 
     loss_is_logistic: ClassVar[bool] = True
     about: ClassVar[About] = About(
@@ -57,18 +66,25 @@ class FtrlProximal(Learner):
         paper="McMahan et al. 2013, Algorithm 1",
     )
 
+    @property
+    def native(self) -> str:
+        return "FtrlProximalHalfLife" if self.half_life else "FtrlProximal"
+
     def kernel_settings(self) -> list[float]:
-        return [self.learning_rate, self.l1, self.l2, self.beta, float(self.intercept)]
+        plain = [self.learning_rate, self.l1, self.l2, self.beta, float(self.intercept)]
+        return [*plain, self.half_life] if self.half_life else plain
 
     def lane(self) -> LaneSetting:
         return LaneSetting(
             loss=Loss.logistic,
             power=0.0,
             proximal=1.0,
+            evidence=0.0,
             learning_rate=self.learning_rate,
             l1=self.l1,
             l2=self.l2,
             beta=self.beta,
             rate_power=2.0,
             intercept=self.intercept,
+            half_life=self.half_life,
         )

@@ -17,8 +17,14 @@ def non_negative(default: Any, help: str, most: float = sys.float_info.max) -> A
     return _number(default, help, ">= 0", 0.0, most)
 
 
-def _number(default: Any, help: str, rule: str, least: float, most: float) -> Any:
-    return dataclasses.field(default=default, metadata={"help": help, "rule": rule, "range": (least, most)})
+def zero_or(default: float, help: str, least: float, most: float) -> Any:
+    """Declare a number between `least` and `most`, or 0 for none."""
+    return _number(default, help, f"0 or between {least:g} and {most:g}", least, most, or_zero=True)
+
+
+def _number(default: Any, help: str, rule: str, least: float, most: float, or_zero: bool = False) -> Any:
+    metadata = {"help": help, "rule": rule, "range": (least, most), "or_zero": or_zero}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def whole(default: int, help: str, least: int = 0, most: int = 2**53) -> Any:
@@ -42,3 +48,4 @@ def switch(default: bool, help: str) -> Any:
 # accepts (STEP_LIMIT in native/learn.hpp) leave finite pairs, in float32 too.
 RATES = {"least": 1e-12, "most": 1e6}
 STRENGTHS = {"most": 1e6}
+HALF_LIVES = {"least": 100.0, "most": 1e12}  # rows

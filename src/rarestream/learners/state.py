@@ -58,6 +58,8 @@ class Layout(NamedTuple):
 
 
 PAIR = Layout({"z": 1, "n": 1})  # z and n = sqrt(v)
+COUNTS = {"positives": 1, "negatives": 1}  # how many of each class have the feature
+PAIR_AND_COUNTS = Layout({**PAIR.columns, **COUNTS})
 
 
 def tally_of(numbers: NDArray[np.float64], own: tuple[str, ...] = ()) -> Any:

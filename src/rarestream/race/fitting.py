@@ -162,19 +162,13 @@ class ManyFits:
             if changed := block.changed():
                 raise RowError("race", done, changed)
             row = block[done : done + 1]
-            failed = [number for number in group.numbers if not self._can_learn(group, number, row)]
-            failed = failed or list(group.numbers)  # none fails alone: the row is at the bound, where rounding decides
+            failed = group.failing(row)
             self.errors |= {number: RowError("race", done, group.overflow(number)) for number in failed}
             left = [number for number in group.numbers if number not in failed]
             group.drop(failed)
             if left:
                 smaller = LaneGroup.regroup([group], left)
                 self._groups[self._groups.index(group)] = group = smaller
-
-    @staticmethod
-    def _can_learn(group: LaneGroup, number: int, row: Block) -> bool:
-        engine = group.single(number)
-        return engine.learn(row, np.empty(1)).rows == 1
 
     def _learn_alone(self, number: int, model: Model, block: Block, again: bool, scores: Scores) -> None:
         try:
