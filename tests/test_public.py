@@ -27,6 +27,7 @@ def test_the_public_names():
         "OutputError",
         "RarestreamError",
         "RowError",
+        "SettingsDroppedWarning",
         "SortedRowsWarning",
         "StreamingAuc",
         "WindowedAuc",

@@ -25,6 +25,7 @@ _PACKAGES = {
         "OutputError",
         "RarestreamError",
         "RowError",
+        "SettingsDroppedWarning",
         "SortedRowsWarning",
     ],
     "features": ["Columns", "Hashed"],

@@ -9,6 +9,7 @@ from rarestream.errors import ModelFileError as ModelFileError
 from rarestream.errors import OutputError as OutputError
 from rarestream.errors import RarestreamError as RarestreamError
 from rarestream.errors import RowError as RowError
+from rarestream.errors import SettingsDroppedWarning as SettingsDroppedWarning
 from rarestream.errors import SortedRowsWarning as SortedRowsWarning
 from rarestream.features.space import Columns as Columns
 from rarestream.features.space import Hashed as Hashed
@@ -60,6 +61,7 @@ __all__ = [
     "RarestreamError",
     "Rda",
     "RowError",
+    "SettingsDroppedWarning",
     "Solam",
     "SortedRowsWarning",
     "Spam",

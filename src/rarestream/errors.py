@@ -59,6 +59,10 @@ class SortedRowsWarning(UserWarning):
     """The rows that a model learns look sorted by label."""
 
 
+class SettingsDroppedWarning(UserWarning):
+    """Some of the settings that a model races cannot learn a row; the others continue."""
+
+
 # -- the wording of messages
 
 _command_line = False  # whether messages are for a user of the command line

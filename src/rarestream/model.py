@@ -21,7 +21,15 @@ from rarestream.blocks import (
     numeric,
 )
 from rarestream.engines import Engine, Weights, check_arguments, overflow, start_engine
-from rarestream.errors import DataError, ModelBusyError, RowError, SortedRowsWarning, advice, plain
+from rarestream.errors import (
+    DataError,
+    ModelBusyError,
+    RowError,
+    SettingsDroppedWarning,
+    SortedRowsWarning,
+    advice,
+    plain,
+)
 from rarestream.explaining import Explanation, explanations, row_weights
 from rarestream.features import COLUMNS, Columns, Hashed, Space, described, encode_rows
 from rarestream.learners import Learner, make_learner
@@ -181,19 +189,20 @@ class Model:
                 raise DataError(f"Model.learn: a row has slot {block.width - 1}, but {_few_slots(self._space)}")
             if again:
                 self._finish_race()
-            learned, warning = self._learn(block, scores, again)
+            learned, said = self._learn(block, scores, again)
         finally:
             self._gate.end_learning()
-        if warning is not None:
-            warnings.warn(warning, SortedRowsWarning, stacklevel=2)
+        for warning in said:
+            warnings.warn(warning, stacklevel=2)
         if learned < len(block):
             raise RowError("Model.learn", learned, block.changed() or self._refusal(learned))
         return scores
 
-    def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> tuple[int, str | None]:
-        """Learn rows up to one that cannot be learned; return how many, and a warning if there is one."""
+    def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> tuple[int, list[UserWarning]]:
+        """Learn rows up to one that cannot be learned; return how many, and warnings."""
         before = self.rows
-        learned, engine, history, since = self._engine.learn(block, scores)
+        learned, engine, history, since, dropped = self._engine.learn(block, scores)
+        said: list[UserWarning] = [] if dropped is None else [SettingsDroppedWarning(dropped)]
         self._coef = None
         done, width = block, block.width
         if learned < len(block):
@@ -208,11 +217,12 @@ class Model:
         if history is not None:
             self._continue_with(engine, history, before + since)
         if again:
-            return learned, None
+            return learned, said
         new, new_scores = (done[since:], scores[since:]) if since else (done, scores)
         assert new.labels is not None
         self.progress.count(ScoredRows(new.labels, new_scores, new.importances))
-        return learned, self.order.add(done.labels, positives)
+        sorted_rows = self.order.add(done.labels, positives)
+        return learned, said if sorted_rows is None else [*said, SortedRowsWarning(sorted_rows)]
 
     def finish_race(self) -> None:
         """End a race of settings now: the model continues with the leading ones.
@@ -231,7 +241,7 @@ class Model:
             self._gate.end_learning()
 
     def _finish_race(self) -> None:
-        _, engine, history, _ = self._engine.finish_race()
+        _, engine, history, *_ = self._engine.finish_race()
         if history is not None:
             self._continue_with(engine, history, self.rows)
 
@@ -486,6 +496,11 @@ class Model:
         return self._engine.leader
 
     @property
+    def candidates(self) -> list[Learner]:
+        """The settings that learn: during a race of settings, those that are still in it; else the learner."""
+        return list(self._engine.candidates)
+
+    @property
     def scale(self) -> str:
         """How rows are scaled: "unit", "max" or "none"."""
         return self._engine.scale
@@ -600,8 +615,8 @@ class Model:
     ) -> Model:
         """Return a scoring-only model that keeps the largest weights; all others are exactly zero.
 
-        Weights are ranked by their absolute value for scaled rows; those of `DualAveraging(power=q)`, with q > 0, by
-        that times the fourth root of the feature's accumulator. This model does not change. Exactly one of
+        Weights are ranked by their absolute value for scaled rows; those of `DualAveraging` with a power or evidence,
+        by that times the fourth root of the feature's accumulator. This model does not change. Exactly one of
         `nonzeros`, `bytes` and `auc_loss` is needed.
 
         Parameters

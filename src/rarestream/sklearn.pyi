@@ -87,10 +87,14 @@ class AdaOamClassifier(StreamClassifier):
 class AutoClassifier(StreamClassifier):
     learner: ClassVar[type[Auto]]
     rows: int
+    keep: int
+    budget: int
     def __init__(
         self,
         *,
         rows: int = ...,
+        keep: int = ...,
+        budget: int = ...,
         dtype: str = ...,
         scale: str = ...,
         max_passes: int = ...,
@@ -109,7 +113,9 @@ class DualAveragingClassifier(StreamClassifier):
     rate_power: float
     power: float
     proximal: float
+    evidence: float
     budget: int
+    half_life: float
     def __init__(
         self,
         *,
@@ -120,7 +126,9 @@ class DualAveragingClassifier(StreamClassifier):
         rate_power: float = ...,
         power: float = ...,
         proximal: float = ...,
+        evidence: float = ...,
         budget: int = ...,
+        half_life: float = ...,
         dtype: str = ...,
         scale: str = ...,
         max_passes: int = ...,
@@ -157,6 +165,7 @@ class FtrlAucClassifier(StreamClassifier):
     l2: float
     beta: float
     means: str
+    half_life: float
     def __init__(
         self,
         *,
@@ -165,6 +174,7 @@ class FtrlAucClassifier(StreamClassifier):
         l2: float = ...,
         beta: float = ...,
         means: str = ...,
+        half_life: float = ...,
         dtype: str = ...,
         scale: str = ...,
         max_passes: int = ...,
@@ -181,6 +191,7 @@ class FtrlProximalClassifier(StreamClassifier):
     l2: float
     beta: float
     intercept: bool
+    half_life: float
     def __init__(
         self,
         *,
@@ -189,6 +200,7 @@ class FtrlProximalClassifier(StreamClassifier):
         l2: float = ...,
         beta: float = ...,
         intercept: bool = ...,
+        half_life: float = ...,
         dtype: str = ...,
         scale: str = ...,
         max_passes: int = ...,

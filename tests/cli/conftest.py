@@ -13,6 +13,7 @@ from rarestream.evaluate.synthetic import Planted, write_svmlight
 from tests import children
 from tests.program import run as run
 
+SHORT_RACE = ("--set", "rows=16384")
 PROGRAM = [sys.executable, "-m", "rarestream"]
 
 
@@ -26,8 +27,9 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(events: Path) -> Path:
+    """A model of these rows whose race is over."""
     path = events.parent / "trained.rare"
-    assert run("train", events, "-o", path).exit_code == 0
+    assert run("train", events, "-o", path, *SHORT_RACE).exit_code == 0
     return path
 
 

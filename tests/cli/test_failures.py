@@ -37,7 +37,11 @@ from tests.cli.conftest import process, run
         (["train", "{events}", "-o", "{new}", "--set", "l1=1"], 2, "auto chooses its settings itself, except for rows"),
         (["train", "{events}", "-o", "{new}", "--set", "l1"], 2, "NAME=VALUE"),
         (["train", "{events}", "-o", "{new}", "--budget", "0"], 2, "'--budget'"),
-        (["train", "{events}", "-o", "{new}", "--budget", "9", "--set", "l1=1"], 2, "budget and l1 cannot be combined"),
+        (
+            ["train", "{events}", "-o", "{new}", "-l", "dual-auc", "--budget", "9", "--set", "l1=1"],
+            2,
+            "budget and l1 cannot be combined",
+        ),
         (
             ["train", "{events}", "-o", "{new}", "-l", "ftrl-auc", "--budget", "9"],
             2,

@@ -125,7 +125,7 @@ def test_inspect_of_a_model_that_still_races_tells_who_leads(events, tmp_path):
     assert run("train", events, "-o", path, "--max-rows", 5000).exit_code == 0
     model = Model.load(path)
     facts = json.loads(run("inspect", path, "--json").stdout)
-    assert facts["learner"] == {"name": "auto", "settings": {"rows": 16_384}}
+    assert facts["learner"] == {"name": "auto", "settings": {"rows": 2**18, "keep": 1, "budget": 0}}
     assert facts["leader"] == {"name": model.leader.name, "settings": model.leader.settings}
     assert facts["chosen_by"] is None
     assert f"leader      {model.leader.name}" in run("inspect", path).stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -10,15 +11,16 @@ import threading
 import numpy as np
 import pytest
 
-from rarestream import Model, read
+from rarestream import Auto, Model, read
+from rarestream.cli import look
 from rarestream.evaluate import train
-from tests.cli.conftest import process, run, started
+from tests.cli.conftest import SHORT_RACE, process, run, started
 
 DONE = ["rows", "positives", "progressive_auc", "auc_low", "auc_high", "nonzeros", "n_features", "seconds"]
 
 
 def test_the_file_is_that_of_the_same_training_in_python(events, trained):
-    model = Model("auto")
+    model = Model(Auto(rows=16384))
     train(model, read(events))
     assert trained.read_bytes() == model.to_bytes()
 
@@ -62,8 +64,16 @@ def test_without_a_terminal_only_a_summary_is_said_and_on_stderr(events, tmp_pat
     lines = done.stderr.splitlines()
     assert len(lines) == 5
     assert lines[0].startswith("progressive AUC 0.")
-    assert lines[2].startswith("auto: chose dual-") and lines[2].endswith("after 16,384 rows")
+    assert lines[2].startswith("auto: dual-") and " leads. The file has 8 settings, " in lines[2]
     assert "\x1b" not in done.stderr
+
+
+def test_what_the_race_chose_is_said_in_few_words(events, tmp_path):
+    done = run("train", events, "-o", tmp_path / "m.rare", *SHORT_RACE)
+    chosen = done.stderr.splitlines()[2]
+    assert chosen.startswith("auto: chose dual-") and chosen.endswith("after 16,384 rows")
+    for learner in Auto.candidates():  # only settings that are not the learner's defaults
+        assert len(f"auto: chose {look.described(learner)}") < 90
 
 
 def test_progress_asked_for_comes_at_the_rows_asked_for(events, tmp_path):
@@ -153,14 +163,46 @@ def test_settings_that_agree_may_be_repeated(events, trained):
 def test_a_race_that_is_not_over_is_told_and_can_be_settled(events, tmp_path):
     path = tmp_path / "m.rare"
     done = run("train", events, "-o", path, "--max-rows", 5000)
-    assert "race until row 16,384; to keep only the leading one, pass --settle." in done.stderr
     racing = Model.load(path)
     assert racing.learner.name == "auto"
+    assert (
+        f"auto: {look.described(racing.leader)} leads. The file has 24 settings, which race until row 262,144; to keep "
+        "only one, pass --settle.\n"
+    ) in done.stderr
     assert run("train", events, "--resume", path, "--max-rows", 1000, "--settle").exit_code == 0
     settled = Model.load(path)
     assert settled.chosen_by == ("auto", 6000)
-    assert settled.learner.name in ("dual-auc", "dual-logistic")
+    assert settled.learner in Auto.candidates()
     assert len(settled.to_bytes()) < len(racing.to_bytes()) / 8
+
+
+def test_a_race_that_never_ends_is_told_and_a_file_for_scoring_has_one_setting(events, tmp_path):
+    path, words = tmp_path / "m.rare", ["--max-rows", 3000, "--set", "rows=2000", "--set", "keep=3"]
+    done = run("train", events, "-o", path, *words)
+    assert "The file has 3 settings, which race to the end; to keep only one, pass --settle." in done.stderr
+    assert len(Model.load(path).candidates) == 3
+    done = run("train", events, "-o", path, *words, "--scoring-only")
+    assert " leads.\n" in done.stderr
+    assert "--settle" not in done.stderr
+
+
+@pytest.mark.parametrize("flags", [[], ["--quiet"]])
+def test_settings_that_drop_out_are_a_line(events, tmp_path, flags):
+    data, path = tmp_path / "large.svm", tmp_path / "m.rare"
+    lines = events.read_text().splitlines(keepends=True)
+    known = lines[0].split()[1].split(":")[0]  # a feature that has a weight
+    data.write_text("".join([*lines[:500], f"1 {known}:100000\n", *lines[500:520]]))
+    done = process("train", data, "-o", path, "--scale", "none", *flags)
+    assert done.returncode == 0
+    line = done.stderr.splitlines()[0]
+    assert re.fullmatch(
+        r"warning: auto: \d+ of 24 settings dropped out, the others continue: a row has values so large that its step "
+        r"overflows float32 with --scale none. Use --scale unit or max.",
+        line,
+    )
+    assert done.stderr.count("warning") == 1
+    assert len(Model.load(path).candidates) == 24 - int(line.split()[2])
+    assert Model.load(path).rows == 521
 
 
 def test_settling_a_model_that_has_learned_everything_saves_it(events, tmp_path):
@@ -322,13 +364,13 @@ def test_several_files_and_globs_are_one_stream(events, tmp_path, trained):
     lines = events.read_text().splitlines(keepends=True)
     for name, part in (("a.svm", lines[:7000]), ("b.svm", lines[7000:])):
         (tmp_path / name).write_text("".join(part))
-    assert run("train", tmp_path / "*.svm", "-o", tmp_path / "m.rare").exit_code == 0
+    assert run("train", tmp_path / "*.svm", "-o", tmp_path / "m.rare", *SHORT_RACE).exit_code == 0
     assert np.array_equal(Model.load(tmp_path / "m.rare").coef, Model.load(trained).coef)
 
 
 def test_standard_input_is_a_stream(events, tmp_path, trained):
     with events.open() as file:
-        done = process("train", "-", "-o", tmp_path / "m.rare", stdin=file)
+        done = process("train", "-", "-o", tmp_path / "m.rare", *SHORT_RACE, stdin=file)
     assert done.returncode == 0, done.stderr
     assert np.array_equal(Model.load(tmp_path / "m.rare").coef, Model.load(trained).coef)
 
@@ -358,7 +400,7 @@ def test_save_every_leaves_a_model_to_go_on_from_when_a_later_row_is_refused(eve
 def test_a_signal_saves_what_was_learned_and_resuming_equals_never_having_stopped(events, tmp_path, trained, number):
     path = tmp_path / "m.rare"
     # The table fills the pipe that nobody reads: the program cannot finish before the signal is there.
-    with started("train", events, "-o", path, "--json", "-P", 10) as program:
+    with started("train", events, "-o", path, "--json", "-P", 10, *SHORT_RACE) as program:
         program.line()
         program.send_signal(number)
         stdout, stderr = program.communicate()

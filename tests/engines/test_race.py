@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 import numpy as np
@@ -20,28 +21,45 @@ from rarestream import (
     Model,
     ModelBusyError,
     ModelFileError,
-    StreamingAuc,
+    SettingsDroppedWarning,
     auc,
     make_learner,
     modelfile,
 )
 from rarestream._native import isa, set_isa
 from rarestream.blocks import concatenate
-from rarestream.engines import SCALES
+from rarestream.engines import SCALES, latest, race, separate
+from rarestream.engines.choice import Choice, Schedule
 from rarestream.engines.compact import UNSEEN
 from rarestream.engines.lanes import LaneKernel, Lanes
+from rarestream.engines.latest import _thinned
 from rarestream.learners import TALLY
+from rarestream.learners.base import RacePlan
 from rarestream.learners.state import SPARE
 from rarestream.modelfile.codec import ChosenBy
 from tests.strategies import block_of, blocks, examples, random_block
 
 CANDIDATES = Auto.candidates()
-DEFAULT = DualAveraging(loss="auc")
+DEFAULT = CANDIDATES[0]
 
 
+@contextmanager
 def hasty(**changes):
     """Short races: they look at who leads after eight rows, and three of a class are enough to say."""
-    return patch.multiple("rarestream.engines.race", **{"FIRST_LOOK": 8, "MIN_CLASS_ROWS": 3, **changes})
+    changes = {"FIRST_LOOK": Schedule(8, 2), "MIN_CLASS_ROWS": 3, **changes}
+    with ExitStack() as stack:
+        for module in (race, latest, separate):
+            here = {name: value for name, value in changes.items() if hasattr(module, name)}
+            if here:
+                stack.enter_context(patch.multiple(module, **here))
+        yield
+
+
+def short_plan(cut: int, kept: int = 8):
+    """Races that go on with fewer settings after so many rows."""
+    return patch.object(
+        Auto, "race_plan", lambda self: RacePlan(Auto.candidates(), self.rows, self.keep, cut=cut, kept=kept)
+    )
 
 
 def same(one: Model, other: Model) -> bool:
@@ -64,21 +82,53 @@ def placements(labels, scores):
     return np.where(positive, beats[:, ~positive].mean(axis=1), 1 - beats[:, positive].mean(axis=1))
 
 
-def rule(labels, columns):
-    """Of the scorers of the first rows, whom to keep, and by how much; as docs/learners/auto.md says it."""
+def compared(labels, columns):
+    """The AUC of each scorer on all rows but the first quarter, and how to get the error of a difference of two."""
     first = len(labels) // 4
     labels, columns = labels[first:], [column[first:] for column in columns]
     classes = [labels > 0, labels < 0]
     if min(mine.sum() for mine in classes) < 30:
-        return 0, np.inf
+        return None
     placed = [placements(labels, column) for column in columns]
-    worth = []
-    for one in placed:
-        gap = one - placed[0]
-        error = np.sqrt(sum(gap[mine].var(ddof=1) / mine.sum() for mine in classes))
-        worth.append(one[classes[0]].mean() - error)
+
+    def error(i, j):
+        gap = placed[i] - placed[j]
+        return np.sqrt(sum(gap[mine].var(ddof=1) / mine.sum() for mine in classes))
+
+    return np.array([one[classes[0]].mean() for one in placed]), error
+
+
+def rule(labels, columns):
+    """Of the scorers of the first rows, who leads, and by how much; as docs/learners/auto.md says it."""
+    found = compared(labels, columns)
+    if found is None:
+        return 0, np.inf
+    aucs, error = found
+    worth = [one - error(i, 0) for i, one in enumerate(aucs)]
     order = np.argsort(worth)
     return int(order[-1]), worth[order[-1]] - worth[order[-2]]
+
+
+def mixture(labels, columns):
+    """By what the score of each scorer is multiplied, as docs/learners/auto.md says it."""
+    leader, _ = rule(labels, columns)
+    found, counts = compared(labels, columns), np.zeros(len(columns))
+    counts[leader] = 1
+    if found is None:
+        return counts
+    aucs, error = found
+    for i, one in enumerate(aucs):
+        if i != leader:
+            behind = max(aucs[leader] - one, 0) / error(i, leader)
+            counts[i] = max(0, 1 - behind**2 / 8) ** 4
+    spread = np.array([column[len(labels) // 4 :].std() for column in columns])
+    return counts / counts.sum() * spread[leader] / spread
+
+
+def mixed(labels, columns, rows):
+    """The scores of all rows under the mixture that is found on the first of them."""
+    shares = mixture(labels[:rows], [column[:rows] for column in columns])
+    return sum(share * column for share, column in zip(shares, columns, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -107,45 +157,125 @@ def test_until_the_first_look_it_scores_as_the_default(stream, found):
 
 
 @pytest.mark.parametrize("rows", [512, 1024, 2048])
-def test_after_512_rows_and_twice_as_many_each_time_it_looks_who_leads(stream, found, rows):
+def test_after_512_rows_and_twice_as_many_each_time_it_compares_and_mixes_its_settings(stream, found, rows):
     expected, margin = rule(stream.labels[:rows], [column[:rows] for column in found])
-    assert margin > 1e-5  # more than rounding can change
+    assert margin > 2e-6  # more than rounding can change
     m = Model("auto")
     m.learn(stream[: rows - 1])
     before = m.leader
     m.learn(stream[rows - 1 : rows])
-    assert m.leader == CANDIDATES[expected] != DEFAULT
+    assert m.leader == CANDIDATES[expected]
     assert m.learner == Auto()
-    m.learn(stream[rows : rows + 300])  # nothing changes between two looks
+    shares = mixture(stream.labels[:rows], [column[:rows] for column in found])
+    assert np.count_nonzero(shares) > 1
+    assert np.allclose(m._engine.choice.shares, shares, atol=1e-3)
+    scores = m.learn(stream[rows : rows + 300])  # nothing changes between two looks
+    assert np.allclose(scores, mixed(stream.labels, found, rows)[rows : rows + 300], rtol=1e-3, atol=1e-3)
     assert m.leader == CANDIDATES[expected]
     last = rows // 2 if rows > 512 else 0  # when it looked before
     assert before == CANDIDATES[rule(stream.labels[:last], [column[:last] for column in found])[0]]
 
 
 @pytest.mark.parametrize("rows", [700, 1024, 2048])
-def test_after_its_rows_it_is_the_winner_and_knows_what_its_lane_knew(stream, found, rows):
+def test_after_its_rows_it_is_the_winner_with_the_weights_of_the_mixture(stream, found, rows):
     expected, margin = rule(stream.labels[:rows], [column[:rows] for column in found])
-    assert margin > 1e-5
+    assert margin > 2e-6
     m = Model(Auto(rows=rows))
     m.learn(stream[:rows])
     winner = CANDIDATES[expected]
-    assert m.learner == m.leader == winner != DEFAULT
+    assert m.learner == m.leader == winner
     assert m.chosen_by == ChosenBy("auto", rows)
-    state, scores = lane(winner, stream[:rows], slots=m._engine.state.slots)
-    assert np.array_equal(m._engine.state.table, state.table)
-    assert np.array_equal(m._engine.state.tally, state.tally)
-    assert m.progress.auc == auc(stream.labels[:rows], scores)
-    assert np.allclose(m.learn(stream[rows:]), found[expected][rows:], rtol=1e-4, atol=1e-4)
+    state, _ = lane(winner, stream[:rows], slots=m._engine.state.slots)
+    assert np.array_equal(m._engine.state.table[:, 1:], state.table[:, 1:])  # the roots and counts of its lane
+    assert np.array_equal(m._engine.state.tally[:2], state.tally[:2])
+    scores = mixed(stream.labels, found, rows)
+    assert m.progress.auc == pytest.approx(auc(stream.labels[:rows], scores[:rows]), abs=1e-4)
+    # Only features that both classes have alike may have a smaller weight than in the mixture: evidence.
+    assert np.corrcoef(m.score(stream[rows:]), scored_by_all(stream, rows, stream[rows:]))[0, 1] > 0.999
+
+
+def scored_by_all(stream, rows, others):
+    """The scores that the mixture after the first rows gives to other rows."""
+    models = [Model(learner) for learner in CANDIDATES]
+    columns = [model.learn(stream[:rows]) for model in models]
+    shares = mixture(stream.labels[:rows], columns)
+    return sum(share * model.score(others) for share, model in zip(shares, models, strict=True))
+
+
+def test_fewer_settings_continue_and_then_one(stream):
+    with hasty(), short_plan(cut=64):
+        m = Model(Auto(rows=300))
+        m.learn(stream[:63])
+        assert len(m._engine.candidates) == len(CANDIDATES)
+        m.learn(stream[63:64])
+        assert len(m._engine.candidates) == 8
+        assert m._engine.candidates[0] == DEFAULT
+        assert set(m._engine.candidates) <= set(CANDIDATES)
+        assert m.leader in m._engine.candidates
+        before = m.progress.auc
+        m.learn(stream[64:299])
+        assert m.learner == Auto(rows=300)
+        m.learn(stream[299:300])
+        assert m.learner in CANDIDATES
+        assert m.chosen_by == ChosenBy("auto", 300)
+        assert before != m.progress.auc
+
+
+def test_the_settings_that_are_kept_are_the_best(stream, found):
+    rows = 1024
+    aucs, error = compared(stream.labels[:rows], [column[:rows] for column in found])
+    worth = np.array([one - error(i, 0) for i, one in enumerate(aucs)])
+    others = [i for i in np.argsort(-worth) if i != 0][:7]
+    with short_plan(cut=rows):
+        m = Model("auto")
+        m.learn(stream[:rows])
+    assert m._engine.candidates == [CANDIDATES[i] for i in sorted([0, *others])]
+
+
+def test_with_keep_the_race_never_ends_and_follows_the_latest_rows(stream):
+    with hasty(WINDOW=128), short_plan(cut=64):
+        m = Model(Auto(rows=300, keep=3))
+        leaders = []
+        for start in range(0, 2600, 100):
+            m.learn(stream[start : start + 100])
+            leaders.append(m.leader)
+        assert len(m._engine.candidates) == 3
+        assert m.learner == Auto(rows=300, keep=3)
+        assert m.chosen_by is None
+        assert 128 <= m._engine._latest._count <= 256
+        assert m.progress.n_pos + m.progress.n_neg <= 128 + 100 + 128
+        whole = Model(Auto(rows=300, keep=3))
+        whole.learn(stream)  # the rows that are kept are replaced many times meanwhile
+        assert same(m, whole)
+        again = Model.from_bytes(m.to_bytes())
+        for one in (m, again):
+            one.learn(stream[:500])
+        assert same(m, again)
+        m.finish_race()
+    assert m.learner in CANDIDATES
+    assert len(set(leaders)) > 1
+
+
+def test_rows_of_the_larger_class_are_thinned_before_settings_are_compared():
+    labels = np.full(10_000, -1, np.int8)
+    labels[::100] = 1
+    for sign in (1, -1):
+        at = _thinned(labels * np.int8(sign))
+        assert np.count_nonzero(labels[at] == 1) == 100
+        assert 400 <= np.count_nonzero(labels[at] == -1) <= 500
+        assert (np.diff(at) > 0).all()
+    assert len(_thinned(np.tile(np.int8([1, -1]), 40_000))) == 1 << 15  # the latest
+    assert len(_thinned(np.zeros(0, np.int8))) == 0
 
 
 def test_the_winner_ranks_better_than_the_default_on_rows_that_were_not_raced():
     few = random_block(2600, 40, 4, seed=1, share=0.5)  # features, all of them seen often
-    auto, default = Model(Auto(rows=1024)), Model("dual-auc")
+    auto, default = Model(Auto(rows=1024)), Model(DEFAULT)
     for model in (auto, default):
         model.learn(few[:1024])
-    assert auto.learner.rate_power == 2.0
     scores = [auc(few.labels[1024:], model.learn(few[1024:])) for model in (auto, default)]
-    assert scores[0] > scores[1] + 0.002
+    assert auto.learner != DEFAULT
+    assert scores[0] > scores[1] + 0.0005
 
 
 @pytest.mark.parametrize(("count", "kept"), [(29, 0), (30, 5)])
@@ -156,7 +286,7 @@ def test_fewer_than_thirty_rows_of_a_class_keep_the_default(stream, count, kept)
     labels[late[count:]] = -1
     for swap in (1, -1):
         m = Model(Auto(rows=1024))
-        with hasty(FIRST_LOOK=512, MIN_CLASS_ROWS=30, best_setting=lambda _: 5):
+        with patch("rarestream.engines.race.choose", lambda *_: Choice.alone(5, 24)):
             m.learn(dataclasses.replace(stream[:1024], labels=labels * np.int8(swap)))
         assert m.learner == CANDIDATES[kept]
         assert m.chosen_by == ChosenBy("auto", 1024)
@@ -166,47 +296,78 @@ def test_rows_that_say_nothing_keep_the_default():
     m = Model(Auto(rows=512))
     m.learn(block_of([{}] * 512, [1, -1] * 256))
     assert m.learner == DEFAULT  # all rank alike
-
-
-def test_progress_is_that_of_the_lane_in_the_lead(stream):
     m = Model("auto")
+    m.learn(block_of([{}] * 600, [1, -1] * 300))
+    assert m.leader == DEFAULT
+    assert not m.score(block_of([{3: 1.0}])).any()
+
+
+def test_progress_is_that_of_the_mixture(stream, found):
+    m, last = Model("auto"), 0
     for stop in (100, 512, 700, 1024, 1500):
         m.learn(stream[m.rows : stop])
-        _, scores = lane(m.leader, stream[:stop])
-        expected = StreamingAuc()
-        expected.add(stream.labels[:stop], scores)
-        assert m.progress.auc == expected.auc
-        assert (m.progress.n_pos, m.progress.n_neg) == (expected.n_pos, expected.n_neg)
+        last = stop if stop in (512, 1024) else last
+        shares = m._engine.choice.shares
+        scores = sum(share * column[:stop] for share, column in zip(shares, found, strict=True))
+        assert m.progress.auc == pytest.approx(auc(stream.labels[:stop], scores), abs=1e-4)
+        assert m.progress.n_pos + m.progress.n_neg == stop
 
 
 @pytest.mark.parametrize(("scale", "logistic"), [("unit", True), ("max", False)])
-def test_what_it_says_of_itself_is_what_the_leader_would_say(stream, scale, logistic):
+def test_what_it_says_of_itself_is_of_the_mixture(stream, scale, logistic):
     m = Model("auto", scale=scale)
-    m.learn(stream[:600])
-    assert m.leader != DEFAULT
+    with patch("rarestream.engines.race.choose", lambda *found: mixture_of(0 if logistic else 10)):
+        m.learn(stream[:600])
     assert m.leader.loss_is_logistic == logistic
-    state, _ = lane(m.leader, stream[:600], scale)
-    tally = m.leader.tally(state)
-    assert m.threshold == m.leader.threshold(tally)
-    assert m.intercept == tally["w0"]
-    assert m.class_means == (tally["b"], tally["a"])
-    assert np.array_equal(m.weights().weight, m.leader.kernel().weights(state, 0, stream.width))
-    assert np.array_equal(m.weights().largest, state.largest) or scale == "unit"
+    states = [lane(learner, stream[:600], scale)[0] for learner in CANDIDATES]
+    shares = m._engine.choice.shares
+    tallies = [learner.tally(state) for learner, state in zip(CANDIDATES, states, strict=True)]
+
+    def mix(numbers):
+        return sum(share * number for share, number in zip(shares, numbers, strict=True))
+
+    thresholds = [learner.threshold(tally) for learner, tally in zip(CANDIDATES, tallies, strict=True)]
+    means = (mix([tally["b"] for tally in tallies]), mix([tally["a"] for tally in tallies]))
+    assert m.class_means == pytest.approx(means)
+    assert m.threshold == pytest.approx(mix(thresholds) if logistic else sum(means) / 2)
+    assert m.intercept == pytest.approx(-mix(thresholds) if logistic else 0)
+    weights = [
+        learner.kernel().weights(state, 0, stream.width) for learner, state in zip(CANDIDATES, states, strict=True)
+    ]
+    assert np.allclose(m.weights().weight, mix(weights), rtol=1e-6, atol=1e-7)
+    assert np.array_equal(m.weights().largest, states[0].largest) or scale == "unit"
 
 
-def test_it_scores_as_the_learner_in_the_lead(stream):
-    """To rounding what the lane says when the row is learned; bit for bit what a model of its state says."""
+def mixture_of(leader):
+    """A mixture of all settings, in different shares."""
+    return Choice(leader, np.linspace(0.01, 0.09, 24), [leader, *(i for i in range(24) if i != leader)])
+
+
+def test_it_scores_as_its_weights_say(stream):
+    """Bit for bit what it says when the row is learned; to rounding what its weights say."""
     for scale in SCALES:
         m = Model("auto", scale=scale)
         m.learn(stream[:600])
+        assert m._engine.choice.is_mixture
         scores = m.score(stream[600:])
         again = Model.from_bytes(m.to_bytes())
         assert np.array_equal(again.score(stream[600:]), scores)
-        assert scores[0] == pytest.approx(m.learn(stream[600:601])[0], rel=1e-5)
+        assert np.array_equal(m.score(stream[1000:1001]), scores[400:401])
+        slim = Model.from_bytes(m.to_bytes("scoring"))
+        assert np.allclose(slim.score(stream[600:]), scores, rtol=1e-4, atol=1e-4)
+        assert m.learn(stream[600:601])[0] == scores[0]
+
+
+def test_a_leader_alone_scores_as_its_model(stream):
+    for scale in SCALES:
+        m = Model("auto", scale=scale)
+        with patch("rarestream.engines.race.choose", lambda *_: Choice.alone(5, 24)):
+            m.learn(stream[:600])
+        assert m.leader == CANDIDATES[5]
         state, _ = lane(m.leader, stream[:600], scale)
         expected = np.empty(2000)
         m.leader.kernel().score(state, stream[600:], SCALES.index(scale), expected)
-        assert np.array_equal(scores, expected)
+        assert np.array_equal(m.score(stream[600:]), expected)
 
 
 # -- one stream, however it comes
@@ -215,6 +376,7 @@ def test_it_scores_as_the_learner_in_the_lead(stream):
 any_race = given(
     block=blocks(max_rows=60, importances=True),
     rows=st.integers(1, 60),
+    keep=st.sampled_from([1, 1, 5, 8]),
     scale=st.sampled_from(SCALES[1:]),
     dtype=st.sampled_from(["float32", "float64"]),
     data=st.data(),
@@ -223,9 +385,9 @@ any_race = given(
 
 @any_race
 @settings(max_examples=examples(60))
-def test_where_a_block_is_cut_does_not_matter(block, rows, scale, dtype, data):
-    with hasty():
-        whole, parts, singly = (Model(Auto(rows=rows), dtype=dtype, scale=scale) for _ in range(3))
+def test_where_a_block_is_cut_does_not_matter(block, rows, keep, scale, dtype, data):
+    with hasty(WINDOW=16), short_plan(cut=20):
+        whole, parts, singly = (Model(Auto(rows=rows, keep=keep), dtype=dtype, scale=scale) for _ in range(3))
         scores = whole.learn(block)
         cuts = sorted(data.draw(st.lists(st.integers(0, len(block)), max_size=4)))
         pieces = [parts.learn(block[a:b]) for a, b in zip([0, *cuts], [*cuts, len(block)], strict=True)]
@@ -242,10 +404,10 @@ def test_where_a_block_is_cut_does_not_matter(block, rows, scale, dtype, data):
 
 @any_race
 @settings(max_examples=examples(60))
-def test_save_load_continue_equals_continue(block, rows, scale, dtype, data):
+def test_save_load_continue_equals_continue(block, rows, keep, scale, dtype, data):
     cut = data.draw(st.integers(0, len(block)))
-    with hasty():
-        going, stopped = (Model(Auto(rows=rows), dtype=dtype, scale=scale) for _ in range(2))
+    with hasty(WINDOW=16), short_plan(cut=20):
+        going, stopped = (Model(Auto(rows=rows, keep=keep), dtype=dtype, scale=scale) for _ in range(2))
         going.learn(block)
         stopped.learn(block[:cut])
         saved = stopped.to_bytes()
@@ -271,6 +433,7 @@ def test_a_row_of_importance_zero_is_absent(block, rows):
     )
 
 
+@pytest.mark.filterwarnings("ignore::rarestream.SettingsDroppedWarning")  # where rows are not scaled, they may
 @given(block=blocks(max_rows=40, importances=True), scale=st.sampled_from(SCALES))
 @settings(max_examples=examples(25))
 def test_every_machine_gives_the_same_bits(block, scale):
@@ -278,8 +441,8 @@ def test_every_machine_gives_the_same_bits(block, scale):
     try:
         for path in {"portable", chosen}:
             set_isa(path)
-            with hasty():
-                m = Model(Auto(rows=20), scale=scale)
+            with hasty(), short_plan(cut=16):
+                m = Model(Auto(rows=30), scale=scale)
                 found.append((m.learn(block).tobytes(), m.score(block).tobytes(), m.to_bytes()))
     finally:
         set_isa(chosen)
@@ -293,6 +456,46 @@ def test_score_changes_nothing(stream):
     m.score(stream)
     m.score(block_of([{50_000_000: 1.0}]))  # a feature too far to be raced
     assert m.to_bytes() == before
+
+
+def test_settings_that_cannot_learn_a_row_drop_out_and_the_others_continue(stream):
+    """Without a power or evidence, larger steps fit: such settings learn the row, most others cannot."""
+    m, twin = (Model("auto", scale="none") for _ in range(2))
+    m.learn(stream[:500])
+    twin.learn(stream[:500])
+    large = block_of([{0: 1e5}], [1])
+    with pytest.warns(
+        SettingsDroppedWarning, match=r"^auto: \d+ of 24 settings dropped out, the others continue: a row"
+    ):
+        m.learn(concatenate([stream[500:520], large, stream[520:540]]))
+    assert 1 < len(m._engine.candidates) < 24
+    assert {learner for learner in CANDIDATES if learner.name == "ftrl-proximal"} <= set(m._engine.candidates)
+    assert m.rows == 541
+    twin.learn(stream[500:520])
+    with pytest.warns(SettingsDroppedWarning):
+        twin.learn(large)
+    twin.learn(stream[520:540])
+    assert same(m, twin)
+    again = Model.from_bytes(m.to_bytes())
+    for one in (m, again):
+        one.learn(stream[540:700])
+    assert same(m, again)
+    m.finish_race()
+    assert m.rows == 701
+
+
+def test_where_the_leader_drops_out_the_next_best_leads_also_after_a_file(stream):
+    m = Model("auto", scale="none")
+    m.learn(stream[:600])
+    order = [m._engine.candidates[number] for number in m._engine.choice.order]
+    assert order[0] == m.leader
+    again = Model.from_bytes(m.to_bytes())
+    for one in (m, again):
+        with pytest.warns(SettingsDroppedWarning):
+            one.learn(block_of([{0: 1e5}], [1]))
+        assert order[0] not in one.candidates
+        assert one.leader == next(learner for learner in order if learner in one.candidates)
+    assert same(m, again)
 
 
 def test_a_row_too_large_to_learn_is_named_and_the_race_goes_on(stream):
@@ -314,14 +517,13 @@ def test_a_row_too_large_to_learn_is_named_and_the_race_goes_on(stream):
 
 def test_finish_race_chooses_the_best_so_far(stream, found):
     expected, margin = rule(stream.labels[:900], [column[:900] for column in found])
-    assert margin > 1e-5
+    assert margin > 2e-6
     m = Model("auto")
     m.learn(stream[:900])
     m.finish_race()
     assert m.learner == CANDIDATES[expected]
     assert m.chosen_by == ChosenBy("auto", 900)
-    _, scores = lane(m.learner, stream[:900])
-    assert m.progress.auc == auc(stream.labels[:900], scores)
+    assert m.progress.n_pos + m.progress.n_neg == 900
     before = m.to_bytes()
     m.finish_race()
     assert m.to_bytes() == before
@@ -368,7 +570,7 @@ def test_more_features_than_can_be_raced_end_the_race_before_their_row(block, mo
             row = i
             break
     whole, parts, expected = (Model("auto", dtype=dtype, scale=scale) for _ in range(3))
-    with hasty(MAX_BYTES=192 * (UNSEEN + most + SPARE)):
+    with hasty(MAX_BYTES=200 * (UNSEEN + most + SPARE), WIDTH=24):  # no cut to eight on the way
         scores = whole.learn(block)
         cuts = sorted(data.draw(st.lists(st.integers(0, len(block)), max_size=3)))
         for a, b in zip([0, *cuts], [*cuts, len(block)], strict=True):
@@ -382,6 +584,20 @@ def test_more_features_than_can_be_raced_end_the_race_before_their_row(block, mo
         assert same(whole, parts)
         assert same(whole, expected)
     assert whole.chosen_by == (ChosenBy("auto", row) if row < len(block) else None)
+
+
+def test_where_memory_ends_fewer_settings_continue(stream):
+    m = Model("auto")
+    with hasty(MAX_BYTES=200 * (UNSEEN + 500 + SPARE)):  # 24 settings of 500 features, or eight of more
+        m.learn(stream[:5])
+        assert len(m._engine.candidates) == 24
+        while len(m._engine.candidates) == 24:
+            m.learn(stream[m.rows : m.rows + 1])
+        assert len(m._engine.candidates) == 8
+        assert m._engine.compact.used > 490
+        while m.learner == Auto():
+            m.learn(stream[m.rows : m.rows + 1])
+        assert m._engine.state.table.any(axis=1).sum() > 1300
 
 
 def test_features_are_raced_however_large_their_indices_are(stream):
@@ -400,7 +616,7 @@ def test_a_file_with_more_features_than_can_be_raced_is_refused(stream):
     m = Model("auto")
     m.learn(stream[:600])
     saved = m.to_bytes()
-    with hasty(MAX_BYTES=192 * 100), pytest.raises(ModelFileError, match="more than can be raced"):
+    with hasty(MAX_BYTES=200 * 100), pytest.raises(ModelFileError, match="more than can be raced"):
         Model.from_bytes(saved, "many.rare")
 
 
@@ -413,12 +629,12 @@ def _rows(block):
 @pytest.mark.parametrize("scale", ["unit", "max"])
 def test_room_for_more_features_than_can_be_raced_changes_nothing(scale, stream):
     plain = Model("auto", scale=scale)
-    with hasty(MAX_BYTES=192 * 2100):
+    with hasty(MAX_BYTES=200 * 2100):
         roomy = Model("auto", scale=scale, n_features=5000)
         wide = block_of([{0: 1.0, 4999: 1.0, 2450: 3.0}, {5: 2.0}])
         for m in (plain, roomy):
             m.learn(stream[:700])
-        assert roomy._engine.group.slots <= 2100
+        assert all(group.slots <= 2100 for group in roomy._engine._groups)
         assert roomy.leader == plain.leader
         assert np.array_equal(roomy.score(wide), plain.score(wide))
         assert np.array_equal(roomy.coef[:2000], plain.coef)
@@ -426,7 +642,7 @@ def test_room_for_more_features_than_can_be_raced_changes_nothing(scale, stream)
         again = Model.from_bytes(roomy.to_bytes())
         assert same(again, roomy)
         slim = Model.from_bytes(roomy.to_bytes("scoring"))
-        assert np.array_equal(slim.score(wide), roomy.score(wide))
+        assert np.allclose(slim.score(wide), roomy.score(wide), rtol=1e-5)
         for m in (plain, roomy, again):
             m.finish_race()
             m.learn(stream[700:])
@@ -445,9 +661,8 @@ def test_a_file_for_scoring_is_that_of_the_leader(stream, scale, dtype):
     m.learn(stream[:600])
     slim = Model.from_bytes(m.to_bytes("scoring"))
     assert slim.learner == slim.leader == m.leader
-    assert scale != "unit" or slim.learner != DEFAULT
     assert slim.chosen_by == ChosenBy("auto", 600)
-    assert np.array_equal(slim.score(stream), m.score(stream))
+    assert np.allclose(slim.score(stream), m.score(stream), rtol=1e-4, atol=1e-4)
     assert (slim.threshold, slim.intercept, slim.metrics) == (m.threshold, m.intercept, m.metrics)
     assert m.chosen_by is None  # which goes on
     assert m.learner == Auto()
@@ -482,6 +697,15 @@ HOSTILE = {
     "half a leader": lambda h, a: a["tally"].__setitem__(len(TALLY) + 1, 0.5),
     "negative leader": lambda h, a: a["tally"].__setitem__(len(TALLY) + 1, -1.0),
     "short tally": lambda h, a: a.update(tally=a["tally"][: len(TALLY)].copy()),
+    "negative counts": lambda h, a: a["positives"].__setitem__(3, -1.0),
+    "missing counts": lambda h, a: a.pop("negatives"),
+    "shares of fewer settings": lambda h, a: a.update({"more.shares": a["more.shares"][:8].copy()}),
+    "a negative share": lambda h, a: a["more.shares"].__setitem__(1, -0.5),
+    "a leader without a share": lambda h, a: a["more.shares"].__setitem__(slice(None), 0.0),
+    "an order of fewer settings": lambda h, a: a.update({"more.order": a["more.order"][:8].copy()}),
+    "an order with a setting twice": lambda h, a: a["more.order"].__setitem__(-1, a["more.order"][-2]),
+    "an order without the leader first": lambda h, a: a.update({"more.order": a["more.order"][::-1].copy()}),
+    "a mixture without an order": lambda h, a: a.pop("more.order"),
     "short means": lambda h, a: a.update({"more.means": a["more.means"][:3].copy()}),
     "infinite means": lambda h, a: a["more.means"].__setitem__((0, 0), np.inf),
     "missing scores": lambda h, a: a.pop("more.scores"),
@@ -494,7 +718,8 @@ HOSTILE = {
     "an importance of zero": lambda h, a: a["more.importances"].__setitem__(0, 0.0),
     "a negative importance": lambda h, a: a["more.importances"].__setitem__(0, -1.0),
     "a race of nothing": lambda h, a: h["learner"]["settings"].update(rows=0),
-    "a race without end": lambda h, a: h["learner"]["settings"].update(rows=2**40),
+    "a race without end": lambda h, a: h["learner"]["settings"].update(rows=2**41),
+    "a race that keeps none": lambda h, a: h["learner"]["settings"].update(keep=0),
     "a feature that comes twice": lambda h, a: a["index"].__setitem__(1, a["index"][0]),
     "features that do not ascend": lambda h, a: a["index"].__setitem__(0, a["index"][1] + 1),
     "a race for scoring only": lambda h, a: (
@@ -545,10 +770,10 @@ def test_a_table_starts_on_a_cache_line(stream):
     m = Model("auto")
     for stop in (1, 20, 300):
         m.learn(stream[m.rows : stop])
-        assert m._engine.group.state.table.ctypes.data % 64 == 0
+        assert all(group.state.table.ctypes.data % 64 == 0 for group in m._engine._groups)
 
 
-@pytest.mark.parametrize("rows", [0, -1, 2.5, 2**21, "many"])
+@pytest.mark.parametrize("rows", [0, -1, 2.5, 2**41, "many"])
 def test_how_many_rows_are_raced_is_checked(rows):
     with pytest.raises(ValueError, match="Auto: rows must be a"):
         Auto(rows=rows)
@@ -598,13 +823,100 @@ def test_a_race_goes_on_with_the_settings_of_its_file_whatever_this_version_race
     assert same(resumed, new)
 
 
-def test_files_that_name_no_settings_raced_those_of_the_first_version(stream):
-    m = Model("auto")
+def test_files_of_the_first_version_are_read(stream):
+    """They name no settings, mix none and end after 16,384 rows."""
+    with patch.object(Auto, "candidates", staticmethod(Auto.first_candidates)):
+        m = Model(Auto(rows=16384))
+        m.learn(stream[:600])
+    header, arrays = modelfile.from_bytes(m.to_bytes())
+    del header["candidates"], arrays["more.shares"], arrays["more.order"], header["learner"]["settings"]["keep"]
+    old = Model.from_bytes(modelfile.to_bytes(header, arrays))
+    assert old._engine.candidates == Auto.first_candidates()
+    assert old.learner == Auto(rows=16384)
+    assert old.leader == m.leader
+    assert not old._engine.choice.is_mixture
+    for one in (old, m):
+        one.learn(stream[600:])  # it looks again, and mixes
+    assert same(old, m)
+
+
+# -- with a budget
+
+
+def test_with_a_budget_the_race_is_of_settings_that_have_it(stream):
+    m, alone = Model(Auto(budget=30, rows=1024)), [Model(learner) for learner in Auto.small_candidates(30)]
+    scores = m.learn(stream[:511])
+    columns = [model.learn(stream[:1024]) for model in alone]
+    assert np.array_equal(scores, columns[0][:511])
+    assert m.leader == Auto.small_candidates(30)[0]
+    m.learn(stream[511:1024])
+    expected, margin = rule(stream.labels[:1024], columns)
+    assert margin > 2e-6
+    assert m.learner == Auto.small_candidates(30)[expected]
+    assert m.chosen_by == ChosenBy("auto", 1024)
+    assert m.nonzeros <= 30
+    assert m._engine.state.table.tobytes() == alone[expected]._engine.state.table.tobytes()
+    assert m.progress.auc == pytest.approx(auc(stream.labels[:1024], columns[expected]), abs=1e-6)
+
+
+@given(
+    block=blocks(max_rows=60, importances=True),
+    rows=st.integers(1, 60),
+    scale=st.sampled_from(SCALES[1:]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    cut=st.integers(0, 60),
+)
+@settings(max_examples=examples(40))
+def test_a_race_with_a_budget_is_one_stream_however_it_is_cut_saved_and_resumed(block, rows, scale, dtype, cut):
+    with hasty():
+        whole, parts = (Model(Auto(rows=rows, budget=4), dtype=dtype, scale=scale) for _ in range(2))
+        scores = whole.learn(block)
+        first = parts.learn(block[:cut])
+        saved = parts.to_bytes()
+        parts = Model.from_bytes(saved)
+        assert parts.to_bytes() == saved
+        assert np.array_equal(np.concatenate([first, parts.learn(block[cut:])]), scores)
+        assert same(whole, parts)
+        assert whole.nonzeros <= 4
+        slim = Model.from_bytes(whole.to_bytes("scoring"))
+        assert np.array_equal(slim.score(block), whole.score(block))
+
+
+def test_with_a_budget_too_settings_drop_out_that_cannot_learn_a_row(stream):
+    m, twin = (Model(Auto(budget=30), scale="none") for _ in range(2))
+    for one in (m, twin):
+        one.learn(stream[:500])
+    with pytest.warns(SettingsDroppedWarning, match="of 6 settings dropped out"):
+        m.learn(concatenate([stream[500:520], block_of([{0: 3e7}], [1]), stream[520:540]]))
+    assert 1 <= len(m._engine.candidates) < 6
+    assert m.rows == 541
+    with pytest.raises(DataError, match="row 20 of the block"):
+        twin.learn(concatenate([stream[500:520], block_of([{0: 1e30}], [1])]))
+    assert len(twin._engine.candidates) == 6
+    assert twin.rows == 520
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda h, a: a.pop("2.z"),
+        lambda h, a: a["3.n"].__setitem__(0, -1.0),
+        lambda h, a: a["tally"].__setitem__(len(TALLY) + 1, 6.0),
+        lambda h, a: a["tally"].__setitem__(len(TALLY), 2.0**30),
+        lambda h, a: a.pop("more.labels"),
+        lambda h, a: h.update(candidates=[*h["candidates"][:5], {"name": "spam", "settings": {}}]),
+    ],
+)
+def test_a_hostile_file_of_a_race_with_a_budget_is_refused(stream, change):
+    m = Model(Auto(budget=30))
     m.learn(stream[:600])
     header, arrays = modelfile.from_bytes(m.to_bytes())
-    del header["candidates"]
-    with patch.object(Auto, "candidates", staticmethod(lambda: [DEFAULT])):
-        old = Model.from_bytes(modelfile.to_bytes(header, arrays))
-        old.learn(stream[600:])
-    m.learn(stream[600:])
-    assert same(old, m)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(header, arrays)
+    with pytest.raises(ModelFileError, match="evil.rare: "):
+        Model.from_bytes(modelfile.to_bytes(header, arrays), "evil.rare")
+
+
+def test_budget_and_keep_cannot_be_combined():
+    with pytest.raises(ValueError, match="Auto: budget and keep cannot be combined"):
+        Auto(budget=5, keep=8)

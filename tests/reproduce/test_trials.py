@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rarestream import DualAveraging, Model, auc
+from rarestream import Auto, DualAveraging, Model, auc
 from rarestream.reproduce import methods, protocol, published
 from rarestream.reproduce.datasets import sources, stream
 from rarestream.reproduce.methods import CORRECTED, FULL, METHODS, NONE, PUBLISHED, QUICK
@@ -119,11 +119,13 @@ def test_a_part_with_one_class_is_said(tmp_path):
 def test_ours_say_what_they_learned_with_and_are_cut_to_the_published_size(found, parts, method):
     row = Work(found)(unit(method, grid=NONE))
     (point,) = row["points"]
-    assert point["params"]["learner"] in ("dual-auc", "dual-logistic")
+    assert point["params"]["learner"] in {learner.name for learner in Auto.candidates()}
     assert point["test_auc"] > 0.9
     assert row["curve"]["rows"][-1] == len(parts.train)
     assert point["seconds"] == row["curve"]["seconds"][-1]
     assert point["at_published_size"]["nonzeros"] == 1  # 0.013 of 60
+    has_budget = point["params"]["learner"].startswith("dual-")
+    assert ("budget_test_auc" in point["at_published_size"]) == has_budget
     train, _, test = parts.blocks
     model = Model(DualAveraging(loss="auc"), scale="none")
     model.learn(train)

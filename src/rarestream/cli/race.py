@@ -85,7 +85,7 @@ def race(
     """Learn a stream with many settings at once, and save the best model.
 
     Every setting scores a row before it learns it, and the settings are compared by the AUC of these scores.
-    Without --learner there are 24 settings of the dual-averaging learners, which together suit most streams.
+    Without --learner these are the 24 settings of auto, which together suit most streams.
     """
     target, replaced = running.target(output, None, data, overwrite)
     marks = running.marks(progress)

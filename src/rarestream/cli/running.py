@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rarestream.cli import look, options, outputs
 from rarestream.cli.parser import Option, UsageError
@@ -76,13 +76,12 @@ def learn(
     quiet: bool,
 ) -> None:
     """Learn all rows of the run, and save every `save_every` of them; say what the first rows decided, unless quiet."""
-    from rarestream.errors import DataError, SortedRowsWarning
+    from rarestream.errors import DataError
 
     saved, noted = 0, 0
     try:
         show.start()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SortedRowsWarning)  # `show` prints it
+        with _warnings_shown(show):
             for step in run:
                 columns.show(show)
                 notes = run.stream.notes[noted:] if run.place.number == 1 and not quiet else []
@@ -102,6 +101,29 @@ def learn(
     except BaseException:
         show.clear()
         raise
+
+
+@contextmanager
+def _warnings_shown(show: ProgressBar) -> Iterator[None]:
+    """Within it, a warning that settings dropped out is a line, as other warnings of the program are."""
+    from rarestream.errors import SettingsDroppedWarning, SortedRowsWarning
+
+    python = warnings.showwarning
+
+    def shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, SettingsDroppedWarning):
+            show.warn(str(message))
+        else:
+            python(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SortedRowsWarning)  # `show` prints it
+        warnings.simplefilter("always", SettingsDroppedWarning)
+        warnings.showwarning = shown
+        try:
+            yield
+        finally:
+            warnings.showwarning = python
 
 
 def warn(run: TrainingRun, show: ProgressBar) -> None:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from rarestream.evaluate import Place, TrainingRun
     from rarestream.model import Model
 
-DEFAULT_LEARNER, DEFAULT_WITH_BUDGET = "auto", "dual-logistic"
-SETTINGS_WITH_BUDGET = ("power=1.0", "proximal=0.5")  # what is best at small sizes: docs/prune.md
+DEFAULT_LEARNER = "auto"
 
 
 def _dtypes() -> Sequence[str]:
@@ -45,8 +44,7 @@ Budget = Annotated[
     Option(
         "--budget",
         metavar="N",
-        help=f"Maximum number of non-zero weights at any time; the default learner is then {DEFAULT_WITH_BUDGET} with "
-        f"{' and '.join(SETTINGS_WITH_BUDGET)}.",
+        help="Maximum number of non-zero weights at any time. auto then races settings that are good at that size.",
         min=1,
     ),
 ]
@@ -70,9 +68,7 @@ Passes = Annotated[
     int | None, Option("--passes", metavar="N", help="Total number of passes over DATA.", min=1, default="1")
 ]
 ScoringOnly = Annotated[bool, Option("--scoring-only", help="Save weights only: a small file that cannot be resumed.")]
-Settle = Annotated[
-    bool, Option("--settle", help="End the race of auto: keep only the leading settings, in a smaller file.")
-]
+Settle = Annotated[bool, Option("--settle", help="End the race of auto: one learner, in a smaller file.")]
 SaveEvery = Annotated[
     int | None, Option("--save-every", metavar="ROWS", help="Also save the model every ROWS rows.", min=1)
 ]
@@ -180,10 +176,7 @@ def _to_continue(data: list[str], target: Path) -> str:
 def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
     from rarestream.model import Model
 
-    if name is None and any(text.startswith("budget=") for text in settings):
-        made = _learner(DEFAULT_WITH_BUDGET, [*SETTINGS_WITH_BUDGET, *settings])
-    else:
-        made = _learner(name or DEFAULT_LEARNER, settings)
+    made = _learner(name or DEFAULT_LEARNER, settings)
     return Model(made, scale=scale or "unit", dtype=dtype or "float32")
 
 
@@ -289,6 +282,14 @@ def _where(place: Place) -> str:
     return f"Continuing after row {look.count(place.rows)} of pass {place.number}."
 
 
+def _raced(model: Model) -> str:
+    """Why the file of a model that races is large, and how to make it small."""
+    settings, number = model.learner.settings, len(model.candidates)
+    end = "to the end" if settings["keep"] > 1 else f"until row {look.count(settings['rows'])}"
+    race = "1 setting, which races" if number == 1 else f"{number} settings, which race"
+    return f" The file has {race} {end}; to keep only one, pass --settle."
+
+
 def _summary(run: TrainingRun, model: Model, show: ProgressBar, target: Path, scoring_only: bool) -> None:
     if not run.rows:
         if run.stream.unfinished is not None:
@@ -311,11 +312,7 @@ def _summary(run: TrainingRun, model: Model, show: ProgressBar, target: Path, sc
         f"{look.short(run.rows / max(show.seconds, 1e-9))} rows/s"
     )
     if model.leader is not model.learner:
-        rows = model.learner.settings["rows"]
-        show.note(
-            f"auto: {ink(look.described(model.leader), 'bold')} leads. The file has all settings, which race until "
-            f"row {look.count(rows)}; to keep only the leading one, pass --settle."
-        )
+        show.note(f"auto: {ink(look.described(model.leader), 'bold')} leads.{'' if scoring_only else _raced(model)}")
     elif model.chosen_by is not None and model.chosen_by.name == "auto":
         show.note(
             f"auto: chose {ink(look.described(model.learner), 'bold')} after {look.count(model.chosen_by.rows)} rows"

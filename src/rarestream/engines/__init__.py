@@ -10,6 +10,8 @@ from rarestream.engines.base import DTYPES, SCALES, Engine, Learned, Weights, ch
 from rarestream.engines.frozen import Frozen
 from rarestream.engines.single import Single
 from rarestream.learners import Learner
+from rarestream.learners.base import RacePlan
+from rarestream.learners.registry import make_learner
 
 __all__ = [
     "DTYPES",
@@ -31,9 +33,7 @@ def start_engine(learner: Learner, scale: str, n_features: int, dtype: str) -> E
     plan = learner.race_plan()
     if plan is None:
         return Single.start(learner, scale, n_features, dtype)
-    from rarestream.engines.race import Race  # not above: many programs never race
-
-    return Race(learner, plan, scale, n_features, dtype)
+    return _race(learner, plan, scale, n_features, dtype)
 
 
 def load_engine(header: Mapping[str, Any], learner: Learner, arrays: Arrays, n_features: int) -> Engine:
@@ -50,12 +50,35 @@ def load_engine(header: Mapping[str, Any], learner: Learner, arrays: Arrays, n_f
     elif plan is None:
         engine = Single.start(learner, scale, n_features, dtype)
     else:  # a race continues with the settings of its file, whatever this version would race
-        from rarestream.engines.race import Race, saved_candidates
-
-        plan = plan._replace(candidates=saved_candidates(header))
+        plan = plan._replace(candidates=_saved_candidates(header))
         hashed = header["features"]["space"] == "hashed"
-        engine = Race(learner, plan, scale, 0 if hashed else n_features, dtype)
+        engine = _race(learner, plan, scale, 0 if hashed else n_features, dtype)
         if hashed:
             engine.reserve(n_features, exactly=True)
     engine.load(arrays, n_features)
     return engine
+
+
+def _race(learner: Learner, plan: RacePlan, scale: str, n_features: int, dtype: str) -> Engine:
+    """Return the engine of a race: in lanes if all settings can share a pass."""
+    # Not imported above: many programs never race.
+    if any(candidate.lane() is None for candidate in plan.candidates):
+        from rarestream.engines.separate import SeparateRace
+
+        return SeparateRace(learner, plan, scale, n_features, dtype)
+    from rarestream.engines.race import Race
+
+    return Race(learner, plan, scale, n_features, dtype)
+
+
+def _saved_candidates(header: Mapping[str, Any]) -> list[Learner]:
+    """Return the settings that the file of a race lists; ValueError, KeyError or TypeError if they cannot race."""
+    entries = header.get("candidates")
+    if entries is None:  # the first version wrote no list
+        from rarestream.learners.auto import Auto
+
+        return Auto.first_candidates()
+    candidates = [make_learner(entry["name"], **entry["settings"]) for entry in entries]
+    if not candidates or any(learner.lane() is None and "budget" not in learner.settings for learner in candidates):
+        raise ValueError("its candidates cannot race")
+    return candidates

@@ -36,6 +36,11 @@ def load_table(arrays: Arrays, table: NDArray[Any], layout: Layout, slots: int) 
         first += width
 
 
+def expected(arrays: Arrays, name: str, like: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that has the dtype and shape of another."""
+    return checked(arrays, name, like.dtype, *like.shape)
+
+
 def dump_extra(extra: Arrays) -> dict[str, NDArray[Any]]:
     """Return extra arrays under their names in a file."""
     return {EXTRA + name: array for name, array in extra.items()}
@@ -78,6 +83,16 @@ def load_tally(arrays: Arrays, own: int = 0) -> NDArray[np.float64]:
     if any(numbers[TALLY.index(name)] < 0 for name in ("n_pos", "n_neg", "n0")):
         raise ValueError("its counts are negative")
     return numbers
+
+
+def load_race(arrays: Arrays, settings: int, rows: int | None) -> tuple[int, int]:
+    """Return how many rows were raced, which are less than `rows`, and which of the settings leads."""
+    raced, lead = load_tally(arrays, 2)[len(TALLY) :].tolist()
+    if not (raced.is_integer() and raced >= 0 and (rows is None or raced < rows)):
+        raise ValueError(f"the number of raced rows is {raced}, not a whole number below {rows}")
+    if lead not in range(settings):
+        raise ValueError(f"the leading setting is {lead}, not a whole number below {settings}")
+    return int(raced), int(lead)
 
 
 def checked(arrays: Arrays, name: str, dtype: np.dtype[Any], *shape: int) -> NDArray[Any]:

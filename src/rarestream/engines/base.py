@@ -43,6 +43,7 @@ class Learned(NamedTuple):
     engine: Engine  # the engine to continue with
     history: ScoredRows | None = None  # if not None, the progressive AUC restarts from these rows and scores
     since: int = 0  # the rows of the block from here on are not part of `history`
+    warning: str | None = None  # that settings dropped out
 
 
 class Engine(ABC):
@@ -60,6 +61,7 @@ class Engine(ABC):
 
     def __init__(self, learner: Learner, scale: str) -> None:
         self.learner = learner
+        self.candidates = [learner]  # the settings that learn: several during a race
         self.scale = scale
         self.scale_code = _native.Scale[scale]
 

@@ -1,17 +1,21 @@
-"""Race: many settings learn the first rows in lanes; then the best of them continues alone.
+"""Race: many settings learn in lanes; fewer and fewer of them continue, in the end one.
 
-After 512, 1024, 2048, ... rows the race determines which setting leads (engines/choice.py); until the next time the
-model scores with that one. After `plan.rows` rows the leading one continues as a Single. A race also ends before a row
-with so many new features that the lanes would need more than a gigabyte, and when `finish_race` is called.
+After 512, 1024, ..., 16384, 65536 and 262144 rows the race compares its settings (engines/choice.py). Until the
+next time the model scores with a mixture of those that rank about as well as the leading one: the sum of several linear
+models is a linear model. After `plan.cut` rows the best `plan.kept` settings continue, after `plan.rows` rows the best
+`plan.keep`; where that is one, it continues as a Single, from the weights of the mixture. A race also goes on with
+fewer settings before a row with so many new features that the lanes would need more than a gigabyte, and ends when
+`finish_race` is called.
 
 Only features that were seen have a coordinate in the lanes (engines/compact.py), however large their indices are.
 
-A row that is too large for any of the lanes is refused, as a Single refuses it: no lane learns it.
+A setting that cannot learn a row, because its numbers would grow beyond float32, drops out with a warning. A row that
+none of them can learn is refused, as a Single refuses it: no lane learns it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,31 +26,32 @@ from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
 from rarestream.engines.base import Engine, Learned, out_of_memory
-from rarestream.engines.choice import MIN_CLASS_ROWS, Schedule, best_setting, warm_up
+from rarestream.engines.choice import Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN, CompactSlots
-from rarestream.engines.lanes import LaneGroup, Lanes
+from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores
+from rarestream.engines.latest import FIRST_LOOK, WINDOW, LatestRows, dropped_out, rows_up_to
 from rarestream.engines.single import Single
-from rarestream.learners import Learner, State
-from rarestream.learners.auto import Auto
+from rarestream.engines.threads import run_all
+from rarestream.learners import Learner
 from rarestream.learners.base import RacePlan
-from rarestream.learners.registry import make_learner
-from rarestream.learners.state import SPARE, TALLY, zeros
-from rarestream.metrics.paired import Standings
-from rarestream.metrics.rows import ScoredRows
+from rarestream.learners.state import COUNTS, SPARE, TALLY, Layout, zeros
+from rarestream.system import cores
 
-FIRST_LOOK, LOOK_FACTOR = 512, 2  # the default leads until the first look
-MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes: 32 of them with 2^22 hashed features, and the spare slot
+LATER_LOOK = Schedule(first=1 << 16, factor=4)  # when settings are compared after the cut
+MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes
+THREAD_NUMBERS = 1 << 19  # numbers that a block changes in the lanes: for less, a thread is not worth it
+SCORED = 1 << 16  # rows that are scored at once
 
 
 class Race(Engine):
-    """Many settings in lanes, of which the best will continue alone.
+    """Many settings in lanes, of which the best will continue.
 
     Parameters
     ----------
     learner : Learner
         The learner as the user named it.
     plan : RacePlan
-        The settings, the default first, and the number of rows to race them on.
+        The settings, the default first, and how many of them continue after how many rows.
     scale : str
         How rows are scaled.
     n_features : int
@@ -58,30 +63,44 @@ class Race(Engine):
     def __init__(self, learner: Learner, plan: RacePlan, scale: str, n_features: int, dtype: str) -> None:
         super().__init__(learner, scale)
         self.candidates = list(plan.candidates)
-        self._rows = plan.rows
+        self._plan = plan
         self._dtype = dtype
-        self._slot_bytes = Lanes(self.candidates).bytes
         self.compact = CompactSlots(n_features + SPARE)
-        self.group = LaneGroup.start(self.candidates, scale, slots=self._needed)
         self.raced = 0  # number of rows so far, without those of importance 0
-        self.lead = 0  # the number of the leading candidate
-        width = self.group.lanes.width
-        self._scores = np.zeros((plan.rows, width), np.float32)  # of the raced rows under each setting
-        self._labels = np.zeros(plan.rows, np.int8)
-        self._importances = np.zeros(plan.rows)
+        self.choice = Choice.alone(0, len(self.candidates))
+        self._latest = LatestRows(len(self.candidates))
+        self._groups: list[LaneGroup] = []
+        self._divide([LaneGroup.start(self.candidates, scale, slots=self._needed)])
+
+    # -- what it is
 
     @property
     def leader(self) -> Learner:
-        return self.candidates[self.lead]
+        return self.candidates[self.choice.leader]
 
     @property
     def tally(self) -> NDArray[np.float64]:
-        state = self.group.state
-        return np.array([*state.counts, *state.means[:, self.lead]])
+        """The counts, and the class means and the intercept that belong to the scores of the mixture."""
+        a, b, w0, n0 = self._means
+        intercept = 0.0
+        if self.leader.loss_is_logistic:
+            # A setting calls a row positive above a score of its own; the mixture does so above the mixture of these.
+            logistic = np.array([learner.loss_is_logistic for learner in self.candidates])
+            intercept = -float(self.choice.mixed(np.where(logistic, -w0, (a + b) / 2)))
+        means = (float(self.choice.mixed(a)), float(self.choice.mixed(b)))
+        return np.array([*self._groups[0].state.counts, *means, intercept, n0[self.choice.leader]])
+
+    @property
+    def _means(self) -> NDArray[np.float64]:
+        """The numbers a, b, w0 and n0 of each setting."""
+        means = np.zeros((4, len(self.candidates)))
+        for group in self._groups:
+            means[:, group.numbers] = group.state.means[:, group.lane_of]
+        return means
 
     @property
     def largest(self) -> NDArray[np.float32] | None:
-        return self._by_feature(self.group.state.largest)
+        return self._by_feature(self._groups[0].state.largest)
 
     @property
     def slots(self) -> int:
@@ -89,53 +108,58 @@ class Race(Engine):
 
     @property
     def weight_dtype(self) -> np.dtype[Any]:
-        return self.group.state.table.dtype
+        return np.dtype(np.float32)
 
     @property
     def nbytes(self) -> int:
-        arrays = [*self.group.state, self._scores, self._labels, self._importances]
-        return self.compact.nbytes + sum(array.nbytes for array in arrays if array is not None)
+        arrays = [array for group in self._groups for array in group.state if array is not None]
+        return self.compact.nbytes + self._latest.nbytes + sum(array.nbytes for array in arrays)
 
     @property
     def _max_slots(self) -> int:
-        return MAX_BYTES // self._slot_bytes
+        return MAX_BYTES // Lanes(self.candidates).bytes
 
     @property
     def _needed(self) -> int:
         """The number of slots for all features that there is room for; those that are never seen cost no memory."""
         return min(UNSEEN + self.compact.room + SPARE, self._max_slots)
 
+    @property
+    def _used(self) -> slice:
+        return slice(UNSEEN + self.compact.used)
+
     def _by_feature(self, numbers: NDArray[Any] | None) -> NDArray[Any] | None:
         """Return the numbers of slots under the features that have these."""
         if numbers is None:
             return None
-        found = zeros((self.slots,), numbers.dtype)
+        found = zeros((self.slots, *numbers.shape[1:]), numbers.dtype)
         found[self.compact.features] = numbers[UNSEEN : UNSEEN + self.compact.used]
         return found
 
     # -- learning and deciding
 
     def learn(self, block: Block, scores: NDArray[np.float64]) -> Learned:
-        learned, history, since = 0, None, 0
+        learned, history, since, warning = 0, None, 0, None
         while True:
             rest = block[learned:]
             stop = self.rows_until_decision(rest)
             part = rest if stop is None else rest[:stop]
-            count = self._learn(part, scores[learned : learned + len(part)])
-            learned += count
+            count, dropped = self._learn(part, scores[learned : learned + len(part)])
+            learned, warning = learned + count, warning or dropped
             if stop is None or count < stop:
-                return Learned(learned, self, history, since)
-            engine, history, since = self.decide(block[learned:]), self._history(), learned
+                return Learned(learned, self, history, since, warning)
+            engine = self.decide(block[learned:])
+            history, since = self._latest.rows(self.choice), learned
             if engine is not self:
                 rows = engine.learn(block[learned:], scores[learned:]).rows
-                return Learned(learned + rows, engine, history, since)
+                return Learned(learned + rows, engine, history, since, warning)
 
     def finish_race(self) -> Learned:
-        return Learned(0, self.decide(None), self._history())
+        return Learned(0, self.decide(None), self._latest.rows(self.choice))
 
     def rows_until_decision(self, block: Block) -> int | None:
-        """Return how many of these rows to learn before the next look; None if they do not reach it."""
-        stop = _rows_up_to(block, self._schedule.after(self.raced) - self.raced)
+        """Return how many of these rows to learn before settings are compared; None if they do not reach it."""
+        stop = rows_up_to(block, self._next_look - self.raced)
         left = self._max_slots - UNSEEN - SPARE - self.compact.used  # features that there is memory for
         part = block if stop is None else block[:stop]
         if len(part.indices) > left:
@@ -144,71 +168,163 @@ class Race(Engine):
                 stop = int(np.searchsorted(part.indptr, new[left], "right")) - 1
         return stop
 
+    @property
+    def _next_look(self) -> int:
+        """The number of rows after which settings are compared next; it depends on nothing but the rows so far."""
+        plan, rows = self._plan, self.raced
+        # If several settings are kept no choice is the last: it may have to follow a drift.
+        looks = [LATER_LOOK.after(rows) if plan.keep == 1 else (rows // WINDOW + 1) * WINDOW]
+        if rows < plan.cut:
+            looks.append(FIRST_LOOK.after(rows))
+        return min(looks + [end for end in (plan.cut, plan.rows) if end > rows])
+
     def decide(self, rest: Block | None) -> Engine:
-        """Determine the leading setting; return it alone if the race is over, else this race.
+        """Compare the settings and drop those that do not continue; return this race, or what continues alone.
 
         `rest` are the rows to come; with None the race ends here.
         """
-        self.lead = self._find_leader()
-        over = rest is None or self.raced == self._rows or self.rows_until_decision(rest) == 0
-        return self._single() if over else self
+        compared = self._latest.compared(self.raced)
+        self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
+        number = 1 if rest is None else self._plan.kept_after(self.raced)
+        while number > 1:
+            if number < len(self.candidates):
+                self._cut(number)
+            assert rest is not None
+            if self.rows_until_decision(rest) != 0:
+                return self
+            number = WIDTH if len(self.candidates) > WIDTH else 1  # the next row needs more memory than there is
+        return self._single()
+
+    def _cut(self, number: int) -> None:
+        """Continue with the best settings, so many of them, among which are copies of the leading one that fade."""
+        half_lives = self._plan.half_lives if number == self._plan.kept else ()
+        best = self.choice.best(number - len(half_lives))
+        self._continue_with([*best, *[self.choice.leader] * len(half_lives)])
+        copies = range(len(best), len(self.candidates))
+        for copy, half_life in zip(copies, half_lives, strict=True):
+            group = next(group for group in self._groups if copy in group.numbers)
+            group.fade(copy, half_life, self._used)
+            self.candidates[copy] = group.learner(copy)
+
+    def _continue_with(self, chosen: Sequence[int]) -> None:
+        """Drop all settings but these; one that is there twice is copied."""
+        chosen = list(chosen)
+        group = LaneGroup.regroup(self._groups, chosen)
+        group.numbers = list(range(len(chosen)))
+        self.candidates = [self.candidates[number] for number in chosen]
+        self.choice = self.choice.among(chosen)
+        self._latest.keep(chosen)
+        self._divide([group])
+
+    def _divide(self, groups: Sequence[LaneGroup]) -> None:
+        """Divide the lanes between the cores, a register of lanes or more for each; that changes no bit."""
+        count, registers = len(self.candidates), -(-len(self.candidates) // WIDTH)
+        size = -(-registers // min(cores(), registers)) * WIDTH
+        if count <= size:
+            self._groups = list(groups)
+        else:
+            parts = [range(first, min(first + size, count)) for first in range(0, count, size)]
+            self._groups = [LaneGroup.regroup(groups, part) for part in parts]
+
+    def _learn(self, block: Block, scores: NDArray[np.float64]) -> tuple[int, str | None]:
+        """Learn rows up to one that no setting can; return how many, and a warning if settings had to drop out."""
+        if block.width > self.slots:  # the width of the block that this is a part of
+            block = replace(block, width=int(block.indices.max(initial=-1)) + 1)
+        self.reserve(block.width)
+        learned, lane_scores, failed = self._learn_lanes(self.compact.added(block))
+        done = block[:learned]
+        assert done.labels is not None
+        first, choice = 0, self.choice
+        for row in sorted({row for row, _ in failed.values()}):  # up to there, settings scored that then drop out
+            scores[first:row] = choice.mixed(lane_scores[first:row])
+            first, choice = row, self.choice.without([one for one, (gone, _) in failed.items() if gone <= row])
+        scores[first:learned] = choice.mixed(lane_scores[first:])
+        warning = None
+        if failed:
+            warning = dropped_out(len(self.candidates), {one: reason for one, (_, reason) in failed.items()})
+            left = [number for number in range(len(self.candidates)) if number not in failed]
+            lane_scores = lane_scores[:, left]
+            self._continue_with(left)
+        importances = np.ones(learned) if done.importances is None else done.importances
+        counted = importances > 0
+        self._latest.add(lane_scores[counted], done.labels[counted], importances[counted])
+        self.raced += int(np.count_nonzero(counted))
+        return learned, warning
+
+    def _learn_lanes(self, block: Block) -> tuple[int, Scores, dict[int, tuple[int, str]]]:
+        """Learn rows in all lanes; return how many, their scores under each setting, and which settings failed.
+
+        Settings that cannot learn a row drop out, each with the number of the row and the reason, unless none can: then
+        the row is refused.
+        """
+        scores = np.empty((len(block), len(self.candidates)), np.float32)
+        places = [_Place(group) for group in self._groups]
+        failed: dict[int, tuple[int, str]] = {}
+        while True:
+            behind = [place for place in places if place.rows < len(block)]
+            many = len(block.indices) * len(self.candidates) > THREAD_NUMBERS
+            run_all(lambda place: place.learn(block, scores), behind, len(behind) if many else 1)
+            row = min(place.rows for place in places)
+            if row == len(block):
+                break
+            stopped = [place for place in places if place.rows == row]
+            fails = {number for place in stopped for number in place.group.failing(block[row : row + 1])}
+            if len(fails) + len(failed) == len(self.candidates):  # no setting can learn it
+                break
+            for place in stopped:
+                gone = [number for number in place.group.numbers if number in fails]
+                failed |= {number: (row, place.group.overflow(number)) for number in gone}
+                place.drop(fails)
+            places = [place for place in places if place.group.numbers]
+        self._groups = [place.group for place in places]
+        return row, scores[:row], failed
 
     def _single(self) -> Single:
-        """Return the leading setting alone, under the numbers of the features."""
-        raced, used = self.group.state, slice(UNSEEN + self.compact.used)
-        compact = self.group.lanes.state(self.lead, raced._replace(table=raced.table[used]), self._dtype)
+        """Return the leading setting alone, under the numbers of the features, with the weights of the mixture."""
+        compact = self._leading_group.single_state(self.choice.leader, self._used, self._dtype)
+        compact.tally[: len(TALLY)] = self.tally
+        if self.choice.is_mixture:
+            compact = self.leader.with_weights(compact, self._weights(np.arange(UNSEEN + self.compact.used)))
         state = self.leader.start(self.slots, self._dtype)
         state.table[self.compact.features] = compact.table[UNSEEN:]
         state.tally[:] = compact.tally
         return Single(self.leader, self.scale, state._replace(largest=self.largest))
 
-    @property
-    def _schedule(self) -> Schedule:
-        return Schedule(FIRST_LOOK, LOOK_FACTOR, self._rows)
-
-    def _learn(self, block: Block, scores: NDArray[np.float64]) -> int:
-        if block.width > self.slots:  # the width of the block that this is a part of
-            block = replace(block, width=int(block.indices.max(initial=-1)) + 1)
-        self.reserve(block.width)
-        learned, lane_scores = self.group.learn(self.compact.added(block))
-        done = block[:learned]
-        assert done.labels is not None
-        scores[:learned] = lane_scores[:learned, self.lead]
-        counted = np.arange(learned) if done.importances is None else np.flatnonzero(done.importances)
-        here = slice(self.raced, self.raced + len(counted))
-        self._scores[here, : lane_scores.shape[1]] = lane_scores[counted]
-        self._labels[here] = done.labels[counted]
-        self._importances[here] = 1.0 if done.importances is None else done.importances[counted]
-        self.raced = here.stop
-        return learned
-
-    def _history(self) -> ScoredRows:
-        """Return the raced rows with the scores of the leading setting."""
-        raced = self.raced
-        scores = self._scores[:raced, self.lead].astype(np.float64)
-        return ScoredRows(self._labels[:raced], scores, self._importances[:raced])
-
-    def _find_leader(self) -> int:
-        seen = slice(warm_up(self.raced), self.raced)
-        labels, importances = self._labels[seen], self._importances[seen]
-        positives = int((labels > 0).sum())
-        if min(positives, len(labels) - positives) < MIN_CLASS_ROWS:
-            return 0
-        weights = None if (importances == 1).all() else importances
-        return best_setting(Standings(labels, self._scores[seen, : len(self.candidates)], weights))
-
     # -- scoring
 
     def score(self, block: Block, scores: NDArray[np.float64]) -> int:
-        return self.group.score_alone(self.lead, self.compact.known(block), scores)
+        known = self.compact.known(block)
+        if not self.choice.is_mixture:
+            return self._leading_group.score_alone(self.choice.leader, known, scores)
+        for start in range(0, len(block), SCORED):
+            rows = known[start : start + SCORED]
+            lane_scores = np.zeros((len(rows), len(self.candidates)), np.float32)
+            for group in self._groups:
+                lane_scores[:, group.numbers] = group.score(rows)
+            scores[start : start + SCORED] = self.choice.mixed(lane_scores)
+        wrong = np.flatnonzero(~np.isfinite(scores))
+        return int(wrong[0]) if len(wrong) else -1
 
     def weights(self, start: int, stop: int) -> NDArray[np.float32]:
-        state, lanes = self.group.state, self.group.lanes
-        slots = self.compact.slots_of(start, stop)
-        table = np.ascontiguousarray(state.table[slots[:, np.newaxis], lanes.columns(self.lead)])
-        alone = State(table, self.tally, None, {})
-        weights: NDArray[np.float32] = self.leader.kernel().weights(alone, 0, alone.slots)
-        return weights
+        return self._weights(self.compact.slots_of(start, stop)).astype(np.float32)
+
+    def rank_keys(self, start: int, stop: int) -> NDArray[Any]:
+        weights, slots = self.weights(start, stop), self.compact.slots_of(start, stop)
+        factors = self.leader.rank_factors(self._leading_group.state_at(self.choice.leader, slots), 0, len(slots))
+        return weights if factors is None else weights * factors
+
+    @property
+    def _leading_group(self) -> LaneGroup:
+        return next(group for group in self._groups if self.choice.leader in group.numbers)
+
+    def _weights(self, slots: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Return the weights of the mixture at some slots."""
+        weights = np.zeros((len(slots), len(self.candidates)), np.float32)
+        for group in self._groups:
+            for number in group.numbers:
+                if self.choice.shares[number]:
+                    weights[:, number] = group.weights(number, slots)
+        return self.choice.mixed(weights)
 
     # -- state
 
@@ -216,26 +332,28 @@ class Race(Engine):
         needed = n_features + SPARE
         try:
             self.compact.reserve(needed, needed if exactly else LARGEST_INDEX + 1)
-            self.group.reserve(self._needed, self._needed, in_order=True)
+            for group in self._groups:
+                group.reserve(self._needed, self._needed, in_order=True)
         except MemoryError:
-            raise out_of_memory(n_features - 1, self._needed * self.group.bytes) from None
+            raise out_of_memory(n_features - 1, self._needed * Lanes(self.candidates).bytes) from None
 
     def header(self) -> dict[str, Any]:
         return {"candidates": [{"name": learner.name, "settings": learner.settings} for learner in self.candidates]}
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
-        state, raced = self.group.state, self.raced
-        extra: dict[str, NDArray[Any]] = {
-            "means": state.means,
-            "scores": self._scores[:raced],
-            "labels": self._labels[:raced],
-            "importances": self._importances[:raced],
-        }
-        table = file_arrays.dump_table(state.table[: UNSEEN + self.compact.used], self.group.lanes.layout)
+        group, used = LaneGroup.regroup(self._groups, range(len(self.candidates))), self._used
+        state = group.state
+        choice: Arrays = {"shares": self.choice.shares, "order": np.array(self.choice.order, np.int32)}
+        extra = {"means": state.means, **choice, **self._latest.dump()}
+        numbers, layout = state.table[used], group.lanes.layout
+        if state.having is not None:  # a feature may have counts and nothing else
+            numbers = np.concatenate([numbers, state.having[used]], axis=1)
+            layout = Layout({**layout.columns, **COUNTS})
+        table = file_arrays.dump_table(numbers, layout)
         features = self.compact.features[table.pop("index") - UNSEEN]
         order = np.argsort(features)
         return {
-            "tally": np.array([*self.tally, raced, self.lead], np.float64),
+            "tally": np.array([*self.tally, self.raced, self.choice.leader], np.float64),
             "index": features[order],
             **{name: column[order] for name, column in table.items()},
             **file_arrays.dump_extra(extra),
@@ -243,38 +361,38 @@ class Race(Engine):
         }
 
     def load(self, arrays: Arrays, n_features: int) -> None:
-        slots = min(n_features, self.slots)
-        numbers = file_arrays.load_tally(arrays, 2)
-        raced, lead = numbers[len(TALLY) :]
-        if raced not in range(self._rows):
-            raise ValueError(f"the number of raced rows is {raced}, not a whole number below {self._rows}")
-        if lead not in range(len(self.candidates)):
-            raise ValueError(f"the leading setting is {lead}, not a whole number below {len(self.candidates)}")
-        self.raced, self.lead = int(raced), int(lead)
-        arrays = self._with_slots(arrays, slots)
-        state = self.group.state
-        file_arrays.load_table(arrays, state.table, self.group.lanes.layout, self.group.slots)
-        roots = [self.group.lanes.columns(lane)[1] for lane in range(len(self.candidates))]
+        count = len(self.candidates)
+        self.raced, lead = file_arrays.load_race(arrays, count, self._plan.rows if self._plan.keep == 1 else None)
+        arrays = self._with_slots(arrays, min(n_features, self.slots))
+        group = LaneGroup.regroup(self._groups, range(count))
+        state, layout = group.state, group.lanes.layout
+        file_arrays.load_table(arrays, state.table, layout, group.slots)
+        roots = [group.lanes.columns(lane)[1] for lane in range(count)]
         if (state.table[arrays["index"][:, np.newaxis], roots] < 0).any():  # all others are zero
             raise ValueError("a root is negative")
-        state.counts[:] = numbers[:2]
-        extra, rows = file_arrays.load_extra(arrays), slice(self.raced)
-        for name, into in (
-            ("means", state.means),
-            ("scores", self._scores[rows]),
-            ("labels", self._labels[rows]),
-            ("importances", self._importances[rows]),
-        ):
-            if extra[name].dtype != into.dtype or extra[name].shape != into.shape:
-                raise ValueError(f"array {name!r} is {extra[name].dtype}{list(extra[name].shape)}")
-            into[...] = extra[name]
-        if not np.isin(self._labels[rows], (-1, 1)).all() or (self._importances[rows] <= 0).any():
-            raise ValueError("its rows have labels other than -1 and 1, or importances that are not positive")
-        file_arrays.load_largest(arrays, state.largest, self.group.slots)
+        if state.having is not None:
+            file_arrays.load_table(arrays, state.having, Layout(COUNTS), group.slots)
+            if (state.having[arrays["index"]] < 0).any():
+                raise ValueError("a count is negative")
+        state.counts[:] = arrays["tally"][:2]
+        extra = file_arrays.load_extra(arrays)
+        state.means[...] = file_arrays.expected(extra, "means", state.means)
+        self.choice = Choice.alone(lead, count)
+        if "shares" in extra:  # the first versions had no mixture
+            shares = file_arrays.expected(extra, "shares", self.choice.shares)
+            if (shares < 0).any() or not shares[lead] > 0:
+                raise ValueError("its shares are negative, or the leading setting has none")
+            order = file_arrays.expected(extra, "order", np.zeros(count, np.int32)).tolist()
+            if sorted(order) != list(range(count)) or order[0] != lead:
+                raise ValueError("its order is not one of all settings with the leading one first")
+            self.choice = Choice(lead, shares, order)
+        self._latest.load(extra, self.raced)
+        file_arrays.load_largest(arrays, state.largest, group.slots)
+        self._divide([group])
 
     def _with_slots(self, arrays: Arrays, slots: int) -> Arrays:
         """Give slots to the features of a file, and return its arrays with slots in place of features."""
-        places = ["index"] if self.group.state.largest is None else ["index", "largest_index"]
+        places = ["index"] if self.scale != "max" else ["index", "largest_index"]
         features = [file_arrays.checked_index(arrays, place, slots) for place in places]
         seen = np.unique(np.concatenate(features))
         if UNSEEN + len(seen) + SPARE > self._max_slots:
@@ -284,20 +402,20 @@ class Race(Engine):
         return {**arrays, **dict(zip(places, found, strict=True))}
 
 
-def saved_candidates(header: Mapping[str, Any]) -> list[Learner]:
-    """Return the settings that the file of a race lists; ValueError, KeyError or TypeError if they cannot race."""
-    entries = header.get("candidates")
-    if entries is None:  # the first version wrote no list
-        return Auto.first_candidates()
-    candidates = [make_learner(entry["name"], **entry["settings"]) for entry in entries]
-    if not candidates or any(learner.lane() is None for learner in candidates):
-        raise ValueError("its candidates cannot race")
-    return candidates
+class _Place:
+    """A group of lanes and how many rows of a block it has learned."""
 
+    def __init__(self, group: LaneGroup) -> None:
+        self.group, self.rows = group, 0
 
-def _rows_up_to(block: Block, wanted: int) -> int | None:
-    """Return how many rows there are up to the `wanted`-th that counts; None if it is not among them."""
-    if block.importances is None:
-        return wanted if wanted <= len(block) else None
-    count = np.cumsum(block.importances > 0)
-    return int(np.searchsorted(count, wanted)) + 1 if len(count) and count[-1] >= wanted else None
+    def learn(self, block: Block, scores: Scores) -> None:
+        learned, found = self.group.learn(block[self.rows :])
+        scores[self.rows : self.rows + learned, self.group.numbers] = found[:learned]
+        self.rows += learned
+
+    def drop(self, numbers: Container[int]) -> None:
+        left = [number for number in self.group.numbers if number not in numbers]
+        if left:
+            self.group = LaneGroup.regroup([self.group], left)
+        else:
+            self.group.drop(numbers)

@@ -308,7 +308,8 @@ def _at_size(model: Model, size: int, rows: TrialData) -> dict[str, float]:
     train, _, test = rows.blocks
     aucs = {"nonzeros": size, "pruned_test_auc": block_auc(test, model.prune(nonzeros=size).score(test))}
     if isinstance(model.leader, DualAveraging):
-        budgeted = _model(dataclasses.replace(model.leader, budget=size), rows)
+        alike = dataclasses.replace(model.leader, budget=size, evidence=0.0, half_life=0.0)  # no budget goes with these
+        budgeted = _model(alike, rows)
         budgeted.learn(train)
         aucs["budget_test_auc"] = block_auc(test, budgeted.score(test))
     return aucs

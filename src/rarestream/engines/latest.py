@@ -1,0 +1,126 @@
+"""LatestRows: the scores of the latest rows of a race under each setting, on which settings are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream.blocks import Block
+from rarestream.engines import arrays as file_arrays
+from rarestream.engines.arrays import Arrays
+from rarestream.engines.choice import MIN_CLASS_ROWS, Choice, Schedule, warm_up
+from rarestream.learners.state import padded
+from rarestream.metrics.paired import Standings
+from rarestream.metrics.rows import ScoredRows
+
+FIRST_LOOK = Schedule(first=512, factor=2)  # when settings are compared
+WINDOW = 1 << 17  # of so many rows, the latest, the scores under each setting are kept
+COMMON, COMPARED = 4, 1 << 15  # rows that settings are compared on: of the larger class for one of the other; of both
+
+Scores = NDArray[np.float32]
+
+
+class LatestRows:
+    """The scores of the latest rows under each setting, at least of WINDOW of them if there were as many.
+
+    Parameters
+    ----------
+    settings : int
+    """
+
+    def __init__(self, settings: int) -> None:
+        self._count = 0
+        self._scores = np.zeros((0, settings), np.float32)
+        self._labels, self._importances = np.zeros(0, np.int8), np.zeros(0)
+
+    @property
+    def nbytes(self) -> int:
+        return self._scores.nbytes + self._labels.nbytes + self._importances.nbytes
+
+    def add(self, scores: Scores, labels: NDArray[np.int8], importances: NDArray[np.float64]) -> None:
+        """Add rows, all of which have an importance above 0."""
+        kept, wanted = self._count, self._count + len(labels)
+        if wanted > 2 * WINDOW:  # forget all but the latest
+            kept = max(0, WINDOW - len(labels))
+            for array in self._arrays:
+                array[:kept] = array[self._count - kept : self._count].copy()
+            scores, labels, importances = scores[-WINDOW:], labels[-WINDOW:], importances[-WINDOW:]
+            wanted = kept + len(labels)
+        if wanted > len(self._labels):
+            room = min(max(wanted, 2 * len(self._labels), 1024), 2 * WINDOW)
+            self._scores, self._labels, self._importances = (padded(array, room) for array in self._arrays)
+        for array, new in zip(self._arrays, (scores, labels, importances), strict=True):
+            array[kept:wanted] = new
+        self._count = wanted
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self._scores, self._labels, self._importances
+
+    def keep(self, settings: Sequence[int]) -> None:
+        """Forget the scores under all settings but these."""
+        self._scores = np.ascontiguousarray(self._scores[:, list(settings)])
+
+    def rows(self, choice: Choice) -> ScoredRows:
+        """Return the latest rows, WINDOW or fewer, with the scores of the mixture."""
+        last = slice(max(0, self._count - WINDOW), self._count)
+        return ScoredRows(self._labels[last].copy(), choice.mixed(self._scores[last]), self._importances[last].copy())
+
+    def compared(self, raced: int) -> tuple[Standings, Scores] | None:
+        """Return the settings compared on the latest rows, and the scores of these; None if there are too few.
+
+        The first quarter of all rows does not count. Of the class with more rows, four are compared for each row of the
+        other one: more would hardly change the errors.
+        """
+        first = max(0, self._count - WINDOW, warm_up(raced) - (raced - self._count))
+        at = first + _thinned(self._labels[first : self._count])
+        labels, scores = self._labels[at], self._scores[at]
+        if min(np.count_nonzero(labels > 0), np.count_nonzero(labels < 0)) < MIN_CLASS_ROWS:
+            return None
+        importances = self._importances[at]
+        return Standings(labels, scores, None if (importances == 1).all() else importances), scores
+
+    def dump(self) -> dict[str, NDArray[Any]]:
+        last = slice(max(0, self._count - WINDOW), self._count)
+        return dict(zip(("scores", "labels", "importances"), (array[last] for array in self._arrays), strict=True))
+
+    def load(self, extra: Arrays, raced: int) -> None:
+        """Load the rows of a file; ValueError or KeyError if they are invalid."""
+        count = extra["labels"].size
+        settings = self._scores.shape[1]
+        if count != min(raced, WINDOW):
+            raise ValueError(f"it has the scores of {count} rows")
+        scores = file_arrays.expected(extra, "scores", np.zeros((count, len(extra["scores"].T)), np.float32))
+        labels = file_arrays.expected(extra, "labels", np.zeros(count, np.int8))
+        importances = file_arrays.expected(extra, "importances", np.zeros(count))
+        if scores.shape[1] < settings:
+            raise ValueError(f"it has the scores of {scores.shape[1]} settings, not of {settings}")
+        if not np.isin(labels, (-1, 1)).all() or (importances <= 0).any():
+            raise ValueError("its rows have labels other than -1 and 1, or importances that are not positive")
+        self.add(scores[:, :settings], labels, importances)
+
+
+def _thinned(labels: NDArray[np.int8]) -> NDArray[np.intp]:
+    """Return which of the rows to compare settings on: all of the rarer class, and evenly spread ones of the other."""
+    classes = [np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)]
+    few, many = sorted(classes, key=len)
+    step = max(1, len(many) // max(1, COMMON * len(few)))
+    at = np.sort(np.concatenate([few, many[::step]]))
+    return at[max(0, len(at) - COMPARED) :]
+
+
+def dropped_out(count: int, reasons: Mapping[int, str]) -> str:
+    """Return the warning that some of `count` settings dropped out, each for a reason."""
+    reason = next(iter(reasons.values()))
+    return f"auto: {len(reasons)} of {count} settings dropped out, the others continue: a row {reason}"
+
+
+def rows_up_to(block: Block, wanted: int) -> int | None:
+    """Return how many rows there are up to the `wanted`-th that counts; None if it is not among them."""
+    if block.importances is None:
+        return wanted if wanted <= len(block) else None
+    count = np.cumsum(block.importances > 0)
+    return int(np.searchsorted(count, wanted)) + 1 if len(count) and count[-1] >= wanted else None
