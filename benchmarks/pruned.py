@@ -8,7 +8,7 @@ its sparse ratio times d). Refitted: the training rows are learned once more wit
 than these at any time while learning. Published: FTRL-AUC, tuned on the validation rows, which are not used here. Means
 of the trials, with the standard error; as made: with all weights.
 
-dual-logistic * has power=1 and proximal=1/2.
+dual-logistic * has power=1 and proximal=1/2. auto races settings, with a budget those of its size.
 
 --ratios takes these shares of d in place of the published ones. --l1 trains with each of these l1, too: as made is that
 model then, and the others have as many weights as it.
@@ -34,7 +34,8 @@ PUBLISHED = {  # sparse ratio, AUC of FTRL-AUC
 LEARNERS: dict[str, tuple[str, dict[str, float]]] = {
     "dual-auc": ("dual-auc", {}),
     "dual-logistic": ("dual-logistic", {}),
-    "dual-logistic *": ("dual-logistic", {"power": 1.0, "proximal": 0.5}),  # what train takes with --budget
+    "dual-logistic *": ("dual-logistic", {"power": 1.0, "proximal": 0.5}),
+    "auto": ("auto", {}),  # what train takes, with --budget and without
 }
 COLUMNS = ("weights", "pruned", "refitted", "budget", "as made")
 
@@ -46,7 +47,9 @@ def trials(rows: Block, size: int, count: int, l1: float = 0.0) -> Found:
     for split in protocol.splits(len(rows))[:count]:
         train, test = rows.take(split.train), rows.take(split.test)
         for name in LEARNERS:
-            made = learned(train, name, l1=l1)
+            if l1 and name == "auto":
+                continue  # it has no l1
+            made = learned(train, name, **({"l1": l1} if l1 else {}))
             few = max(1, made.nonzeros) if l1 else size
             whole = learned(train, name) if l1 else made
             pruned, refitted = whole.prune(nonzeros=few), whole.prune(nonzeros=few, refit=train)
@@ -59,6 +62,7 @@ def learned(train: Block, name: str, **settings: float) -> Model:
     base, own = LEARNERS[name]
     model = Model(make_learner(base, **own, **settings))
     model.learn(train)
+    model.finish_race()  # no more rows come
     return model
 
 
@@ -91,7 +95,7 @@ def main() -> None:
 def show(results: dict[str, Found], name: str, found: Found, end: str = "") -> None:
     results[name] = found
     cells = []
-    for one in found.values():
+    for one in filter(None, found.values()):
         weights, *aucs = np.array(one).T
         cells += [f"{weights.mean():,.0f}", *map(cell, aucs)]
     print(f"{name:20}" + "".join(f"{one:>23}" for one in cells) + end, flush=True)

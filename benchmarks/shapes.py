@@ -76,9 +76,9 @@ def make(shape: Shape, fraction: float = 1.0) -> Data:
     return data
 
 
-def rows(shape: Shape, n: int) -> Block:
+def rows(shape: Shape, n: int, seed: int = SEED) -> Block:
     """So many rows of the shape, in memory."""
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(seed)
     indptr, indices = (_clicks if shape.fields else _text)(shape, n, generator)
     sizes = np.diff(indptr)
     values = np.ones(len(indices), np.float32)

@@ -8,7 +8,7 @@ import pytest
 from rarestream import Block, Model, auc, read
 from rarestream.blocks import concatenate
 from rarestream.evaluate import evaluate, train
-from rarestream.evaluate.synthetic import FIELDS, Planted, write_svmlight
+from rarestream.evaluate.synthetic import BLOCK, FIELDS, Planted, write_svmlight
 
 
 def test_the_seed_decides_everything():
@@ -62,3 +62,63 @@ def test_a_learner_comes_close_to_the_truth_and_not_beyond(planted, events):
     best = auc(labels, np.concatenate([part.log_odds for part in parts]))
     found = evaluate(model, [part.block for part in parts])
     assert 0.75 < found.auc < best < 0.99
+
+
+def test_rare_columns_can_be_planted():
+    frequent, rare = (Planted.plant(3, planted=10**6, rarest=rarest) for rarest in (1e-3, 1e-5))
+    assert np.count_nonzero(frequent.weights) < 2000 < np.count_nonzero(rare.weights)
+    assert frequent.shows[frequent.weights != 0].min() > 1e-3 > rare.shows[rare.weights != 0].min() > 1e-5
+
+
+def test_a_stream_without_drift_keeps_its_truth(planted):
+    weights, intercept = planted.truth(10**9)
+    assert weights is planted.weights
+    assert intercept == planted.intercept
+
+
+def test_drifting_weights_turn_over_and_keep_their_size():
+    drift = 16 * BLOCK
+    stream = Planted.plant(5, planted=2000, strength=0.7, drift=drift)
+    planted = stream.weights != 0
+    start = stream.weights[planted]
+
+    def turned(row: int) -> np.ndarray:
+        weights, _ = stream.truth(row)
+        assert (weights[~planted] == 0).all()
+        return weights[planted]
+
+    assert len(start) > 1000
+    assert np.corrcoef(start, turned(BLOCK))[0, 1] > 0.95  # a sixteenth of the way
+    assert 0.2 < np.corrcoef(start, turned(drift // 2))[0, 1] < 0.6
+    assert abs(np.corrcoef(start, turned(7 * drift))[0, 1]) < 0.1
+    course = np.array([turned(row) for row in range(0, drift + 1, BLOCK)])
+    assert abs(np.corrcoef(course[0], course[-1])[0, 1]) < 0.1
+    assert (np.abs(course.std(axis=1) - 0.7) < 0.05).all()
+    assert np.abs(np.diff(course, axis=0)).max() < 1  # nothing jumps where one number follows another
+
+
+def test_a_drifting_stream_has_the_truth_of_its_rows_and_the_same_rows_otherwise():
+    still, moving = Planted.plant(6), Planted.plant(6, drift=2 * BLOCK)
+    pairs = zip(still.rows(3 * BLOCK), moving.rows(3 * BLOCK), strict=True)
+    for number, (one, other) in enumerate(pairs):
+        assert (one.block.indices == other.block.indices).all()
+        weights, intercept = moving.truth(number * BLOCK + 5)  # of the block that the row is in
+        columns = other.block.indices.reshape(-1, FIELDS)
+        np.testing.assert_array_equal(other.log_odds, intercept + weights[columns].sum(axis=1))
+    again = list(Planted.plant(6, drift=2 * BLOCK).rows(3 * BLOCK))[-1]
+    assert (again.block.labels == other.block.labels).all()
+    assert (again.log_odds == other.log_odds).all()
+    few = list(moving.rows(2 * BLOCK + 10))[-1]
+    assert (few.block.labels == other.block.labels[:10]).all()
+
+
+def test_the_share_of_positives_stays_while_the_weights_drift():
+    stream = Planted.plant(2, positives=0.05, drift=4 * BLOCK)
+    labels = np.concatenate([part.block.labels for part in stream.rows(16 * BLOCK)])
+    for piece in np.split(labels, 4):
+        assert abs((piece > 0).mean() - 0.05) < 0.006
+
+
+def test_a_negative_drift_is_refused():
+    with pytest.raises(ValueError, match="drift must be >= 0"):
+        Planted.plant(drift=-1)

@@ -7,14 +7,25 @@ planted weight; the weights of all others are zero:
     log odds of a positive = intercept + sum of the planted weights of the row's columns.
 
 No ranking is better than that by the log odds: their AUC is an upper limit for any learner.
+
+In a drifting stream the planted columns stay and their weights turn over. With t the number of the row, every planted
+weight w_j moves from one independent Gaussian number to the next along a quarter of a circle, each with a phase u_j of
+its own, uniform in [0, 1), and all of the standard deviation `strength`:
+
+    m + r = 2 t / drift + u_j,    m whole, 0 <= r < 1
+    w_j(t) = W_jm cos(pi r / 2) + W_j,m+1 sin(pi r / 2).
+
+As cos^2 + sin^2 = 1, the weights have the same distribution at every t; those of rows `drift` or more apart share no
+W and are independent. The intercept follows, so that the expected share of positives stays. Weights and intercept are
+those of the first row of a block of `BLOCK` rows for all of it, the same in all parts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -49,9 +60,21 @@ class Planted:
     shows: NDArray[np.float64]  # probability of each column to be in a row
     _first: NDArray[np.int64]  # number of each field's first value, all values counted through
     _columns: NDArray[np.int32]  # the column of every value
+    strength: float = 1.3  # standard deviation of the planted weights
+    drift: int = 0  # the number of rows after which the weights have turned over; 0: they stay
+    _chosen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # the planted columns
 
     @classmethod
-    def plant(cls, seed: int = 0, positives: float = 0.02, planted: int = 300, strength: float = 1.3) -> Planted:
+    def plant(
+        cls,
+        seed: int = 0,
+        positives: float = 0.02,
+        planted: int = 300,
+        strength: float = 1.3,
+        *,
+        rarest: float = 1e-3,
+        drift: int = 0,
+    ) -> Planted:
         """Make a stream.
 
         Parameters
@@ -64,30 +87,57 @@ class Planted:
             Number of non-zero weights, on columns that are frequent enough to be learned.
         strength : float
             Standard deviation of the weights, which are Gaussian.
+        rarest : float, between 0 and 1
+            Planted columns are in more than this share of the rows. With a small one, many columns can be planted that
+            are too rare to be learned well.
+        drift : int, >= 0
+            Number of rows after which the planted weights have turned over: they are independent of what they were.
+            With 0 they never change.
+
+        Returns
+        -------
+        Planted
+            `weights` and `intercept` are those of the first rows; `truth` has those of later ones.
+
+        Raises
+        ------
+        ValueError
+            If `drift` is negative.
         """
+        if drift < 0:
+            raise ValueError(f"Planted: drift must be >= 0 rows, got {drift}.")
         rng = np.random.default_rng([seed, 7])
         sizes = np.geomspace(2, LARGEST_FIELD, FIELDS).astype(np.int64)
         first = np.concatenate([[0], np.cumsum(sizes)])
         columns = rng.permutation(D)[: first[-1]].astype(np.int32)
         shows = np.zeros(D)
-        for field in range(FIELDS):
-            edges = _zipf_edges(int(sizes[field]))
-            shows[columns[first[field] : first[field + 1]]] = np.diff(edges)
+        for number, size in enumerate(sizes):
+            shows[columns[first[number] : first[number + 1]]] = np.diff(_zipf_edges(int(size)))
         weights = np.zeros(D)
-        known = np.flatnonzero(shows > 1e-3)
+        known = np.flatnonzero(shows > rarest)
         chosen = rng.choice(known, min(planted, len(known)), replace=False)
         weights[chosen] = rng.normal(0, strength, len(chosen))
-        stream = cls(seed, positives, weights, 0.0, shows, first, columns)
-        odds = np.concatenate([weights[stream._draw(part, 2)].sum(axis=1) for part in range(4)])
-        object.__setattr__(stream, "intercept", _intercept(odds, positives))
+        stream = cls(seed, positives, weights, 0.0, shows, first, columns, strength, drift, chosen)
+        if drift:
+            weights[:] = stream._turned(0)
+        object.__setattr__(stream, "intercept", stream._balanced(weights))
         return stream
+
+    def truth(self, row: int) -> tuple[NDArray[np.float64], float]:
+        """Return the weights of every column and the intercept at the number of a row, from 0, of any part."""
+        row -= row % BLOCK
+        if not self.drift or not row:
+            return self.weights, self.intercept
+        weights = self._turned(row)
+        return weights, self._balanced(weights)
 
     def rows(self, n: int, part: int = 0) -> Iterator[Part]:
         """Yield `n` rows in blocks. Parts are independent of each other; a part always has the same rows."""
         for at in range(0, n, BLOCK):
             size = min(BLOCK, n - at)
             columns = self._draw(at // BLOCK, part)[:size]
-            log_odds = self.intercept + self.weights[columns].sum(axis=1)
+            weights, intercept = self.truth(at)
+            log_odds = intercept + weights[columns].sum(axis=1)
             luck = np.random.default_rng([self.seed, part, at // BLOCK, 1]).random(BLOCK)[:size]
             labels = np.where(luck < 1 / (1 + np.exp(-log_odds)), 1, -1).astype(np.int8)
             yield Part(_block(columns, labels), log_odds)
@@ -96,12 +146,35 @@ class Planted:
         """Return the columns of a full block of rows: one per field, ascending within a row."""
         rng = np.random.default_rng([self.seed, part, number, 0])
         columns = np.empty((BLOCK, FIELDS), np.int32)
-        for field in range(FIELDS):
-            size = int(self._first[field + 1] - self._first[field])
+        for place, first in enumerate(self._first[:-1]):
+            size = int(self._first[place + 1] - first)
             value = np.searchsorted(_zipf_edges(size), rng.random(BLOCK), side="right") - 1
-            columns[:, field] = self._columns[self._first[field] + np.minimum(value, size - 1)]
+            columns[:, place] = self._columns[first + np.minimum(value, size - 1)]
         columns.sort(axis=1)
         return columns
+
+    def _turned(self, row: int) -> NDArray[np.float64]:
+        """Return the weights of every column at a row of a drifting stream."""
+        phases = np.random.default_rng([self.seed, 0, 0, 3]).random(len(self._chosen))
+        place, angle = divmod(2 * row / self.drift + phases, 1.0)
+        numbers = place.astype(np.int64)
+        weights = np.zeros(len(self.weights))
+        for m in np.unique(numbers):
+            mine = numbers == m
+            now, then = (
+                np.random.default_rng([self.seed, 0, one, 2]).normal(0, self.strength, len(mine)) for one in (m, m + 1)
+            )
+            turned = now * np.cos(np.pi / 2 * angle) + then * np.sin(np.pi / 2 * angle)
+            weights[self._chosen[mine]] = turned[mine]
+        return weights
+
+    def _balanced(self, weights: NDArray[np.float64]) -> float:
+        """Return the intercept for which the expected share of positives is as asked, on rows of no other use."""
+        return _intercept(weights[self._sample].sum(axis=1), self.positives)
+
+    @cached_property
+    def _sample(self) -> NDArray[np.int32]:
+        return np.concatenate([self._draw(number, 2) for number in range(4)])
 
 
 def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
