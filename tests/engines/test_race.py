@@ -221,6 +221,29 @@ def test_fewer_settings_continue_and_then_one(stream):
         assert before != m.progress.auc
 
 
+@pytest.mark.parametrize(("keep", "kept"), [(1, 8), (3, 8), (8, 8), (12, 12)])
+def test_two_of_the_settings_that_continue_are_the_leader_with_a_half_life(stream, keep, kept):
+    plan = RacePlan(CANDIDATES, 300, keep, cut=64, half_lives=(2.0**16, 2.0**18))
+    with hasty(WINDOW=64), patch.object(Auto, "race_plan", lambda self: plan):
+        m = Model(Auto(rows=300, keep=keep))
+        m.learn(stream[:64])
+        *best, short, long = m._engine.candidates
+        assert len(best) == kept - 2
+        assert best[0] == DEFAULT
+        assert (short.half_life, long.half_life) == (2.0**16, 2.0**18)
+        assert dataclasses.replace(short, half_life=0.0) == dataclasses.replace(long, half_life=0.0) == m.leader
+        again = Model.from_bytes(m.to_bytes())
+        for one in (m, again):
+            one.learn(stream[64:600])
+        assert same(m, again)
+        assert len(m._engine.candidates) == keep
+        if keep >= 8:  # they go on, and no others join them
+            assert [learner.settings.get("half_life", 0) for learner in m._engine.candidates[-2:]] == [2.0**16, 2.0**18]
+        else:
+            m.finish_race()
+            assert m.learner.name in ("dual-auc", "dual-logistic", "ftrl-proximal")
+
+
 def test_the_settings_that_are_kept_are_the_best(stream, found):
     rows = 1024
     aucs, error = compared(stream.labels[:rows], [column[:rows] for column in found])
@@ -771,6 +794,12 @@ def test_a_table_starts_on_a_cache_line(stream):
     for stop in (1, 20, 300):
         m.learn(stream[m.rows : stop])
         assert all(group.state.table.ctypes.data % 64 == 0 for group in m._engine._groups)
+
+
+@pytest.mark.parametrize("keep", [0, 17, 1.5])
+def test_how_many_settings_are_kept_is_checked(keep):
+    with pytest.raises(ValueError, match="Auto: keep must be a"):
+        Auto(keep=keep)
 
 
 @pytest.mark.parametrize("rows", [0, -1, 2.5, 2**41, "many"])

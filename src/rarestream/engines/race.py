@@ -196,8 +196,9 @@ class Race(Engine):
         return self._single()
 
     def _cut(self, number: int) -> None:
-        """Continue with the best settings, so many of them, among which are copies of the leading one that fade."""
-        half_lives = self._plan.half_lives if number == self._plan.kept else ()
+        """Continue with the best settings, so many of them; two may be copies of the leading one in which rows fade."""
+        fading = any(learner.settings.get("half_life") for learner in self.candidates)
+        half_lives = () if fading or number < self._plan.kept else self._plan.half_lives
         best = self.choice.best(number - len(half_lives))
         self._continue_with([*best, *[self.choice.leader] * len(half_lives)])
         copies = range(len(best), len(self.candidates))

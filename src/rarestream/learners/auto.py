@@ -51,7 +51,7 @@ class Auto(Learner):
     """Races many settings on the first rows and continues with the best: nothing to tune."""
 
     rows: int = whole(2**18, "Number of rows after which the best settings continue.", least=1, most=2**40)
-    keep: int = whole(1, "Number of settings that then continue: 1, or more for streams that drift.", least=1, most=24)
+    keep: int = whole(1, "Number of settings that then continue: 1, or more for streams that drift.", least=1, most=16)
 
     budget: int = whole(
         0, "Maximum number of non-zero weights at any time. 0: no limit. Not with keep.", most=2**31 - 1
