@@ -252,16 +252,16 @@ class LaneGroup:
         )
         return self.lanes.state(self._lane(number), some, dtype)
 
-    def weights(self, number: int, slots: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+    def weights(self, number: int, slots: slice) -> NDArray[np.float32]:
         """Return the weights of some coordinates under one setting."""
         alone = self.state_at(number, slots)
         weights: NDArray[np.float32] = self.learner(number).kernel().weights(alone, 0, alone.slots)
         return weights
 
-    def state_at(self, number: int, slots: NDArray[np.integer[Any]]) -> State:
+    def state_at(self, number: int, slots: slice) -> State:
         """Return the state of one setting at some coordinates."""
         lane, state = self._lane(number), self.state
-        columns = [state.table[slots[:, np.newaxis], self.lanes.columns(lane)]]
+        columns = [state.table[slots, self.lanes.columns(lane)]]
         if len(self.lanes.learners[lane].layout.columns) > 2:
             assert state.having is not None
             columns.append(state.having[slots])

@@ -69,6 +69,7 @@ class Race(Engine):
         self.raced = 0  # number of rows so far, without those of importance 0
         self.choice = Choice.alone(0, len(self.candidates))
         self._latest = LatestRows(len(self.candidates))
+        self._slot_weights: NDArray[np.float32] | None = None  # those of the mixture, once they were asked for
         self._groups: list[LaneGroup] = []
         self._divide([LaneGroup.start(self.candidates, scale, slots=self._needed)])
 
@@ -183,6 +184,7 @@ class Race(Engine):
 
         `rest` are the rows to come; with None the race ends here.
         """
+        self._slot_weights = None
         compared = self._latest.compared(self.raced)
         self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
         number = 1 if rest is None else self._plan.kept_after(self.raced)
@@ -232,6 +234,7 @@ class Race(Engine):
         if block.width > self.slots:  # the width of the block that this is a part of
             block = replace(block, width=int(block.indices.max(initial=-1)) + 1)
         self.reserve(block.width)
+        self._slot_weights = None
         learned, lane_scores, failed = self._learn_lanes(self.compact.added(block))
         done = block[:learned]
         assert done.labels is not None
@@ -285,7 +288,7 @@ class Race(Engine):
         compact = self._leading_group.single_state(self.choice.leader, self._used, self._dtype)
         compact.tally[: len(TALLY)] = self.tally
         if self.choice.is_mixture:
-            compact = self.leader.with_weights(compact, self._weights(np.arange(UNSEEN + self.compact.used)))
+            compact = self.leader.with_weights(compact, self._mixed_weights())
         state = self.leader.start(self.slots, self._dtype)
         state.table[self.compact.features] = compact.table[UNSEEN:]
         state.tally[:] = compact.tally
@@ -307,24 +310,26 @@ class Race(Engine):
         return int(wrong[0]) if len(wrong) else -1
 
     def weights(self, start: int, stop: int) -> NDArray[np.float32]:
-        return self._weights(self.compact.slots_of(start, stop)).astype(np.float32)
+        if self._slot_weights is None:  # of the features that were seen: often a few of very many
+            self._slot_weights = self._mixed_weights().astype(np.float32)
+        return self._slot_weights[self.compact.slots_of(start, stop)]
 
     def rank_keys(self, start: int, stop: int) -> NDArray[Any]:
-        weights, slots = self.weights(start, stop), self.compact.slots_of(start, stop)
-        factors = self.leader.rank_factors(self._leading_group.state_at(self.choice.leader, slots), 0, len(slots))
-        return weights if factors is None else weights * factors
+        weights, state = self.weights(start, stop), self._leading_group.state_at(self.choice.leader, self._used)
+        factors = self.leader.rank_factors(state, 0, state.slots)
+        return weights if factors is None else weights * factors[self.compact.slots_of(start, stop)]
 
     @property
     def _leading_group(self) -> LaneGroup:
         return next(group for group in self._groups if self.choice.leader in group.numbers)
 
-    def _weights(self, slots: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Return the weights of the mixture at some slots."""
-        weights = np.zeros((len(slots), len(self.candidates)), np.float32)
+    def _mixed_weights(self) -> NDArray[np.float64]:
+        """Return the weights of the mixture at all slots that are used."""
+        weights = np.zeros((UNSEEN + self.compact.used, len(self.candidates)), np.float32)
         for group in self._groups:
             for number in group.numbers:
                 if self.choice.shares[number]:
-                    weights[:, number] = group.weights(number, slots)
+                    weights[:, number] = group.weights(number, self._used)
         return self.choice.mixed(weights)
 
     # -- state
