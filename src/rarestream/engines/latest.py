@@ -40,6 +40,14 @@ class LatestRows:
     def nbytes(self) -> int:
         return self._scores.nbytes + self._labels.nbytes + self._importances.nbytes
 
+    def add_learned(self, block: Block, scores: Scores) -> int:
+        """Add rows that were learned, without those of importance 0; return how many were added."""
+        assert block.labels is not None
+        importances = np.ones(len(block)) if block.importances is None else block.importances
+        counted = importances > 0
+        self.add(scores[counted], block.labels[counted], importances[counted])
+        return int(np.count_nonzero(counted))
+
     def add(self, scores: Scores, labels: NDArray[np.int8], importances: NDArray[np.float64]) -> None:
         """Add rows, all of which have an importance above 0."""
         kept, wanted = self._count, self._count + len(labels)

@@ -237,7 +237,6 @@ class Race(Engine):
         self._slot_weights = None
         learned, lane_scores, failed = self._learn_lanes(self.compact.added(block))
         done = block[:learned]
-        assert done.labels is not None
         first, choice = 0, self.choice
         for row in sorted({row for row, _ in failed.values()}):  # up to there, settings scored that then drop out
             scores[first:row] = choice.mixed(lane_scores[first:row])
@@ -249,10 +248,7 @@ class Race(Engine):
             left = [number for number in range(len(self.candidates)) if number not in failed]
             lane_scores = lane_scores[:, left]
             self._continue_with(left)
-        importances = np.ones(learned) if done.importances is None else done.importances
-        counted = importances > 0
-        self._latest.add(lane_scores[counted], done.labels[counted], importances[counted])
-        self.raced += int(np.count_nonzero(counted))
+        self.raced += self._latest.add_learned(done, lane_scores)
         return learned, warning
 
     def _learn_lanes(self, block: Block) -> tuple[int, Scores, dict[int, tuple[int, str]]]:

@@ -134,12 +134,7 @@ class SeparateRace(Engine):
             self.singles = [self.singles[number] for number in left]
             self._latest.keep(left)
         done = block[:learned]
-        assert done.labels is not None
-        importances = np.ones(learned) if done.importances is None else done.importances
-        counted = importances > 0
-        lane_scores = found[left][:, :learned].T.astype(np.float32)
-        self._latest.add(lane_scores[counted], done.labels[counted], importances[counted])
-        self.raced += int(np.count_nonzero(counted))
+        self.raced += self._latest.add_learned(done, found[left][:, :learned].T.astype(np.float32))
         return learned, warning
 
     # -- scoring
