@@ -264,8 +264,8 @@ def _choice(model: Model) -> str:
     """What auto chose, or which settings lead if there were too few rows to choose."""
     chosen = look.described(model.leader)
     if model.chosen_by is None:
-        return f"All {look.count(model.rows)} rows were learned with 24 settings at once; leading: {chosen}."
-    return f"The first {look.count(model.chosen_by.rows)} rows were learned with 24 settings at once; kept: {chosen}."
+        return f"All {look.count(model.rows)} rows were learned with many settings at once; leading: {chosen}."
+    return f"The first {look.count(model.chosen_by.rows)} rows were learned with many settings at once; kept: {chosen}."
 
 
 def _matters(weights: NDArray[np.float64], shows: NDArray[np.float64]) -> NDArray[np.float64]:
