@@ -127,6 +127,22 @@ nb::object row_placements(Labels labels, In<Score> scores, Importances importanc
     return nb::cast(owned(std::move(out), rows.n));
 }
 
+// The standard errors of the AUC of each scorer minus that of scorer `other`, from the placements of all.
+nb::object placement_errors(Labels labels, nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> placed,
+                            Importances importances, std::size_t other) {
+    const std::size_t scorers = placed.shape(0), rows = placed.shape(1);
+    if (labels.size() != rows || (importances && importances->size() != rows) || other >= scorers)
+        throw std::invalid_argument("placement_errors: the shapes of the arrays do not match, or there is no such scorer");
+    std::unique_ptr<double[]> out(new double[scorers]);
+    {
+        nb::gil_scoped_release released;
+        PlacementGaps gaps(labels.data(), importances ? importances->data() : nullptr, rows);
+        for (std::size_t one = 0; one < scorers; ++one)
+            out[one] = gaps.error(placed.data() + one * rows, placed.data() + other * rows);
+    }
+    return nb::cast(owned(std::move(out), scorers));
+}
+
 // The importance of positives and of negatives at every distinct score, from the highest down.
 template <class Score>
 nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances) {
@@ -255,6 +271,8 @@ void bind_auc(nb::module_& m) {
     def("exact_auc", &exact_auc<float>, &exact_auc<double>);
     def("exact_placed", &exact_placed<float>, &exact_placed<double>);
     def("placements", &row_placements<float>, &row_placements<double>);
+    m.def("placement_errors", &placement_errors, no_convert("labels"), no_convert("placed"),
+          no_convert("importances").none(), no_convert("other"));
     def("tally_scores", &tally_scores<float>, &tally_scores<double>);
 
     nb::class_<StreamingSketch>(m, "StreamingSketch")

@@ -198,29 +198,31 @@ nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std:
     const std::size_t n = indices.size(), known = slot_of.size();
     const std::int32_t* const from = indices.data();
     std::int32_t *const slots = slot_of.data(), *const names = features.data();
-    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n + 1]);
+    auto out = pooled<std::int32_t>(n + 1);
     bool fits = used >= 0 && static_cast<std::size_t>(used) < features.size();
     {
         nb::gil_scoped_release released;
         constexpr std::size_t ahead = 32, TOGETHER = 8;  // entries: memory that will be needed is loaded in time
         const std::size_t limit = std::min(known, static_cast<std::size_t>(std::max<std::int64_t>(width, 0)));
+        const std::uint32_t first_beyond = static_cast<std::uint32_t>(std::min<std::size_t>(limit, UINT32_MAX));
         for (std::size_t i = 0; fits && i < n;) {
-            if (i + ahead + TOGETHER <= n) {
-                for (std::size_t l = 0; l < TOGETHER; ++l) {
-                    const std::size_t next = static_cast<std::uint32_t>(from[i + ahead + l]);
-                    __builtin_prefetch(slots + (next < limit ? next : 0));
-                }
-            }
             if (i + TOGETHER <= n) {            // several at once, if all of them have a slot
                 std::uint32_t index[TOGETHER];  // read once: they may change
-                bool here = true;
+                std::int32_t found[TOGETHER];
                 std::memcpy(index, from + i, sizeof index);
-                for (std::size_t l = 0; l < TOGETHER; ++l) here &= index[l] < limit;
-                for (std::size_t l = 0; here && l < TOGETHER; ++l) out[i + l] = slots[index[l]];
-                for (std::size_t l = 0; here && l < TOGETHER; ++l) here = !add || out[i + l] != 0;
-                if (here) {
-                    i += TOGETHER;
-                    continue;
+                if (i + ahead + TOGETHER <= n)
+                    for (std::size_t l = 0; l < TOGETHER; ++l)
+                        __builtin_prefetch(slots + static_cast<std::uint32_t>(from[i + ahead + l]));
+                int beyond = 0, missing = 0;
+                for (std::size_t l = 0; l < TOGETHER; ++l) beyond |= index[l] >= first_beyond;
+                if (!beyond) {
+                    for (std::size_t l = 0; l < TOGETHER; ++l) found[l] = slots[index[l]];
+                    for (std::size_t l = 0; l < TOGETHER; ++l) missing |= found[l] == 0;
+                    std::memcpy(out.get() + i, found, sizeof found);
+                    if (!(add && missing)) {
+                        i += TOGETHER;
+                        continue;
+                    }
                 }
             }
             const std::size_t stop = std::min(i + TOGETHER, n);
@@ -239,7 +241,7 @@ nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std:
         }
     }
     if (!fits) throw std::invalid_argument("compact_slots: there is no room for a feature");
-    return nb::make_tuple(owned(std::move(out), n), used);
+    return nb::make_tuple(read_only(std::move(out), n), used);
 }
 
 // By what the sums z and the roots n of a state without a half-life are multiplied after so many rows, so that the state

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include "compensated_sum.hpp"
@@ -121,5 +122,71 @@ void placements(const std::int8_t* labels, const Score* scores, const double* im
     }
     for (std::size_t i = 0; i < n; ++i) out[i] = labels[i] > 0 ? out[i] / below[0].total() : 1 - out[i] / below[1].total();
 }
+
+// The standard errors of the differences between the AUCs of scorers on the same rows, after DeLong: the variance of such a
+// difference is that of the mean difference of the two scorers' placements. Rows of importance 0 do not count.
+class PlacementGaps {
+    struct Class {
+        std::vector<std::size_t> rows;
+        std::vector<double> shares;  // of the class's importance; empty where rows have none
+        double count = 0;            // effective number of rows
+    };
+    Class classes_[2];
+    std::vector<double> gaps_;  // of the rows of a class
+
+    // In four partial sums, always in this order.
+    template <class Term>
+    static double sum(std::size_t n, Term&& term) {
+        double part[4] = {0, 0, 0, 0};
+        std::size_t i = 0;
+        for (; i + 4 <= n; i += 4)
+            for (std::size_t l = 0; l < 4; ++l) part[l] += term(i + l);
+        for (; i < n; ++i) part[0] += term(i);
+        return (part[0] + part[1]) + (part[2] + part[3]);
+    }
+
+    // The variance of the mean of the gaps, which are those of this class.
+    double variance(const Class& mine) {
+        if (!(mine.count > 1)) return std::numeric_limits<double>::infinity();
+        const std::size_t n = gaps_.size();
+        const auto weighted = [&](auto&& value) {
+            return mine.shares.empty() ? sum(n, value) / static_cast<double>(n)
+                                       : sum(n, [&](std::size_t i) { return value(i) * mine.shares[i]; });
+        };
+        const double mean = weighted([&](std::size_t i) { return gaps_[i]; });
+        return weighted([&](std::size_t i) { return (gaps_[i] - mean) * (gaps_[i] - mean); }) / (mine.count - 1);
+    }
+
+public:
+    PlacementGaps(const std::int8_t* labels, const double* importances, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i)
+            if (!importances || importances[i] > 0) classes_[labels[i] > 0].rows.push_back(i);
+        for (Class& one : classes_) {
+            one.count = static_cast<double>(one.rows.size());
+            if (!importances || one.rows.empty()) continue;
+            double largest = 0;
+            for (const std::size_t i : one.rows) largest = std::max(largest, importances[i]);
+            for (const std::size_t i : one.rows) one.shares.push_back(importances[i] / largest);  // else sums may overflow
+            const double total = sum(one.shares.size(), [&](std::size_t i) { return one.shares[i]; });
+            for (double& share : one.shares) share /= total;
+            one.count = 1 / sum(one.shares.size(), [&](std::size_t i) { return one.shares[i] * one.shares[i]; });
+        }
+    }
+
+    // Infinite if a class has one row; 0 if the two rank alike, however few the rows.
+    double error(const double* placed, const double* other) {
+        double total = 0;
+        bool differ = false;
+        for (const Class& one : classes_) {
+            gaps_.resize(one.rows.size());
+            for (std::size_t i = 0; i < gaps_.size(); ++i) {
+                gaps_[i] = placed[one.rows[i]] - other[one.rows[i]];
+                differ |= gaps_[i] != 0;
+            }
+            total += variance(one);
+        }
+        return differ ? std::sqrt(total) : 0.0;
+    }
+};
 
 }  // namespace rarestream

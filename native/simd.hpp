@@ -226,6 +226,23 @@ RARESTREAM_ALWAYS_INLINE V soft_threshold(const V& z, typename V::Real lam) {
     return soft_threshold(z, V::all(lam));
 }
 
+// Whether the size of every number is below a limit; false if one is not a number.
+RARESTREAM_ALWAYS_INLINE bool all_below(const F32& v, float limit) {
+    bool below = true;
+    for (const FloatRegister& one : v.part) {
+#if defined(__AVX2__)
+        const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), (__m256)one);
+        below &= _mm256_movemask_ps(_mm256_cmp_ps(size, _mm256_set1_ps(limit), _CMP_LT_OQ)) == 0xFF;
+#elif defined(__SSE2__)
+        const __m128 size = _mm_andnot_ps(_mm_set1_ps(-0.0f), (__m128)one);
+        below &= _mm_movemask_ps(_mm_cmplt_ps(size, _mm_set1_ps(limit))) == 0xF;
+#else
+        for (int l = 0; l < F32::PER_REGISTER; ++l) below &= std::fabs(one[l]) < limit;
+#endif
+    }
+    return below;
+}
+
 // The sum of the lanes, always in this order: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
 template <class V>
 RARESTREAM_ALWAYS_INLINE double sum(const V& lanes) {

@@ -39,9 +39,7 @@ public:
 
     // length: of the row, times its importance.
     bool exceeded(const float* scores, double length) {
-        bool moderate = true;
-        for (int l = 0; l < settings_.lanes; ++l) moderate &= std::fabs(scores[l]) < MODERATE;
-        moderate_ &= moderate;
+        for (int g = 0; g < settings_.lanes; g += LANE_GROUP) moderate_ &= all_below(load(scores + g), MODERATE);
         const double largest = length * (2 + 3 * double(MODERATE));
         if (moderate_ && fits(largest, settings_.any_weight_power || settings_.any_evidence, settings_.any_half_life))
             return false;
@@ -116,8 +114,8 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
         double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
         if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
         n += h;
-        const LossInput input{positive, h, n, others / (n + others), dot.u};
-        const DecayFactors* const factors = decay.factors(positive, h);
+        const LossInput input{positive, h, n, n + others, others / (n + others), dot.u};
+        const DecayFactors* const factors = decay.factors(h);
         for (int g = 0; g < settings.lanes; g += LANE_GROUP)
             loss_slopes<HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
         if (row.exceeds_largest) {
@@ -134,6 +132,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                 std::memcpy(row_scores, before, static_cast<std::size_t>(settings.lanes) * sizeof(float));
             }
         }
+        decay.prepare_next_row();
         for_each_group(
             settings.lanes,
             [&](int g) {

@@ -33,6 +33,7 @@ struct LossInput {
     bool positive;
     double h;      // importance
     double n;      // rows of its class by importance, this one included
+    double all;    // rows of both classes
     double share;  // of the other class among all rows
     double u;      // scale of the row
 };
@@ -53,7 +54,8 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
     for (int i = 0; i < F64::PARTS; ++i) {
         const D mean = at(own_means, i), error = margin_error(s.part[i], at(other_means, i), y);
         if constexpr (HalfLives)
-            store_register(own_means + i * STEP, mean + at(decay->share + g, i) * (s.part[i] - mean));
+            store_register(own_means + i * STEP,
+                           mean + shares_in_means(part, row.all, at(decay->half_life + g, i)) * (s.part[i] - mean));
         else
             store_register(own_means + i * STEP, mean + part * (s.part[i] - mean));
         c.part[i] = pairwise_slope(row.share, error) * (y * error > 0 ? 1.0 - at(settings.hinge + g, i) : broadcast(1.0));

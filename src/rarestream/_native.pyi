@@ -126,6 +126,9 @@ def exact_placed(
 def placements(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
 ) -> NDArray[np.float64]: ...
+def placement_errors(
+    labels: NDArray[np.int8], placed: NDArray[np.float64], importances: NDArray[np.float64] | None, other: int
+) -> NDArray[np.float64]: ...
 def tally_scores(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...

@@ -29,7 +29,7 @@ from rarestream import (
 from rarestream._native import isa, set_isa
 from rarestream.blocks import concatenate
 from rarestream.engines import SCALES, latest, race, separate
-from rarestream.engines.choice import Choice, Schedule
+from rarestream.engines.choice import Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN
 from rarestream.engines.lanes import LaneKernel, Lanes
 from rarestream.engines.latest import _thinned
@@ -55,10 +55,10 @@ def hasty(**changes):
         yield
 
 
-def short_plan(cut: int, kept: int = 8):
+def short_plan(cut: int, **more):
     """Races that go on with fewer settings after so many rows."""
     return patch.object(
-        Auto, "race_plan", lambda self: RacePlan(Auto.candidates(), self.rows, self.keep, cut=cut, kept=kept)
+        Auto, "race_plan", lambda self: RacePlan(Auto.candidates(), self.rows, self.keep, cut=cut, **more)
     )
 
 
@@ -244,6 +244,65 @@ def test_two_of_the_settings_that_continue_are_the_leader_with_a_half_life(strea
             assert m.learner.name in ("dual-auc", "dual-logistic", "ftrl-proximal")
 
 
+LOOKS = {"FIRST_LOOK": Schedule(512, 2), "LATER_LOOK": Schedule(512, 2), "MIN_CLASS_ROWS": 30}
+
+
+def test_a_race_that_is_decided_ends_early(stream):
+    decided = [one.decided for one in _choices(stream, 2048)]
+    with hasty(**LOOKS), short_plan(cut=512, early=512):
+        m = Model(Auto(rows=2048))
+        m.learn(stream[:2048])
+    ends = [rows for rows, ready in zip((512, 1024, 2048), decided, strict=True) if ready or rows == 2048]
+    assert m.chosen_by == ChosenBy("auto", ends[0])
+    with (
+        hasty(**LOOKS),
+        short_plan(cut=512, early=512),
+        patch.object(race, "choose", lambda *found: _close(choose(*found))),
+    ):
+        m = Model(Auto(rows=2048))
+        m.learn(stream[:2048])
+        assert m.chosen_by == ChosenBy("auto", 512)
+        m = Model(Auto(rows=2048, keep=3))  # which never ends
+        m.learn(stream[:2048])
+        assert m.chosen_by is None
+
+
+def _choices(stream, rows):
+    """What a race that does not end early chooses at each comparison."""
+    found = []
+
+    def chosen(*compared):
+        found.append(choose(*compared))
+        return found[-1]
+
+    with hasty(**LOOKS), short_plan(cut=512), patch.object(race, "choose", chosen):
+        Model(Auto(rows=rows)).learn(stream[:rows])
+    return found
+
+
+def _close(choice: Choice) -> Choice:
+    return choice._replace(decided=True)
+
+
+def test_a_choice_is_decided_where_at_most_two_settings_are_close(found, stream):
+    for choice in _choices(stream, 2048):
+        assert choice.decided == (np.count_nonzero(choice.shares) <= 2)
+    assert not Choice.alone(0, 24).decided  # which is also the choice where a class has too few rows
+
+
+@pytest.mark.parametrize(("features", "kept_after"), [(10, 16), (200, 32), (2000, 512)])
+def test_many_features_cut_the_number_of_settings_sooner(stream, features, kept_after):
+    """At the first comparison from row 16 on at which there are more than so many; without many, at row 512."""
+    with hasty(WIDE_BYTES=200 * features), short_plan(cut=512, cut_wide=16):
+        m = Model("auto")
+        while len(m._engine.candidates) == 24:
+            m.learn(stream[m.rows : m.rows + 1])
+            if m.rows == 10:
+                m = Model.from_bytes(m.to_bytes())
+    assert m.rows == kept_after
+    assert len(m._engine.candidates) == 8
+
+
 def test_the_settings_that_are_kept_are_the_best(stream, found):
     rows = 1024
     aucs, error = compared(stream.labels[:rows], [column[:rows] for column in found])
@@ -409,7 +468,8 @@ any_race = given(
 @any_race
 @settings(max_examples=examples(60))
 def test_where_a_block_is_cut_does_not_matter(block, rows, keep, scale, dtype, data):
-    with hasty(WINDOW=16), short_plan(cut=20):
+    limits = {"WINDOW": 16, "WIDE_BYTES": data.draw(st.sampled_from([1 << 11, 1 << 26]))}
+    with hasty(**limits), short_plan(cut=20, cut_wide=8, early=24):
         whole, parts, singly = (Model(Auto(rows=rows, keep=keep), dtype=dtype, scale=scale) for _ in range(3))
         scores = whole.learn(block)
         cuts = sorted(data.draw(st.lists(st.integers(0, len(block)), max_size=4)))
@@ -429,7 +489,8 @@ def test_where_a_block_is_cut_does_not_matter(block, rows, keep, scale, dtype, d
 @settings(max_examples=examples(60))
 def test_save_load_continue_equals_continue(block, rows, keep, scale, dtype, data):
     cut = data.draw(st.integers(0, len(block)))
-    with hasty(WINDOW=16), short_plan(cut=20):
+    limits = {"WINDOW": 16, "WIDE_BYTES": data.draw(st.sampled_from([1 << 11, 1 << 26]))}
+    with hasty(**limits), short_plan(cut=20, cut_wide=8, early=24):
         going, stopped = (Model(Auto(rows=rows, keep=keep), dtype=dtype, scale=scale) for _ in range(2))
         going.learn(block)
         stopped.learn(block[:cut])

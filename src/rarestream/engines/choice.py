@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from rarestream.metrics.paired import Standings
 
 MIN_CLASS_ROWS = 30  # rows of the rarer class that a choice needs
+CLOSE = 2  # settings that may still count when a race is decided
 
 
 class Schedule(NamedTuple):
@@ -45,6 +46,7 @@ class Choice(NamedTuple):
     leader: int
     shares: NDArray[np.float64]  # what the score of each setting is multiplied by in the mixture
     order: Sequence[int]  # the settings, the best first
+    decided: bool = False  # whether at most CLOSE settings rank about as well as the leading one, itself included
 
     @classmethod
     def alone(cls, leader: int, settings: int) -> Choice:
@@ -117,7 +119,8 @@ def choose(standings: Standings, scores: NDArray[np.float32]) -> Choice:
     counts[spread == 0] = 0.0
     factors = np.divide(spread[leader], spread, out=np.zeros(len(spread)), where=spread > 0)
     order = np.argsort(standings.errors(0) - standings.aucs, kind="stable")
-    return Choice(leader, counts / counts.sum() * factors, order.tolist())
+    decided = int(np.count_nonzero(counts)) <= CLOSE
+    return Choice(leader, counts / counts.sum() * factors, order.tolist(), decided)
 
 
 def warm_up(rows: int) -> int:

@@ -85,11 +85,12 @@ class Lanes:
         having = zeros((slots, 2), np.float32) if self.any_evidence else None
         return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), having, values)
 
-    def grown(self, state: LaneState, slots: int, in_order: bool = False) -> LaneState:
-        """Return the same state with room for more coordinates; `in_order` as for `table`."""
-        table = self.table(slots, in_order)
-        copy_touched(state.table, table)
-        return state._replace(table=table, having=padded(state.having, slots), largest=padded(state.largest, slots))
+    def grown(self, state: LaneState, slots: int, used: int | None = None) -> LaneState:
+        """Return the same state with room for more coordinates; `used` as for `picked`."""
+        table = self.table(slots, in_order=used is not None)
+        copy_touched(state.table[:used], table)
+        having, largest = (None if one is None else padded(one[:used], slots) for one in (state.having, state.largest))
+        return state._replace(table=table, having=having, largest=largest)
 
     def state(self, lane: int, state: LaneState, dtype: DTypeLike = np.float32) -> State:
         """Return the state of one lane, as that of a Model of its learner."""
@@ -102,22 +103,27 @@ class Lanes:
         return alone._replace(largest=_copied(state.largest))
 
     @classmethod
-    def picked(cls, parts: Sequence[tuple[Lanes, LaneState, int]]) -> tuple[Lanes, LaneState]:
-        """Return lanes picked from several groups, with their states; all have learned the same rows in equal room."""
+    def picked(cls, parts: Sequence[tuple[Lanes, LaneState, int]], used: int | None = None) -> tuple[Lanes, LaneState]:
+        """Return lanes picked from several groups, with their states; all have learned the same rows in equal room.
+
+        `used`: coordinates are used one after the other, and those from this one on are not yet.
+        """
         picked = cls([lanes.learners[lane] for lanes, _, lane in parts])
         parts = [*parts, *[parts[0]] * (picked.width - len(parts))]
         first = parts[0][1]
-        table, means = picked.table(len(first.table)), np.zeros((4, picked.width))
+        slots, means = len(first.table), np.zeros((4, picked.width))
+        table = picked.table(slots, in_order=used is not None)
         having = next((known.having for _, known, _ in parts if known.having is not None), None)
-        having = _copied(having) if picked.any_evidence else None
-        state = LaneState(table, first.counts.copy(), means, having, _copied(first.largest))
-        tables = {id(known.table): known.table for _, known, _ in parts}
+        having = padded(having[:used], slots) if having is not None and picked.any_evidence else None
+        largest = None if first.largest is None else padded(first.largest[:used], slots)
+        state = LaneState(table, first.counts.copy(), means, having, largest)
+        tables = {id(known.table): known.table[:used] for _, known, _ in parts}
         first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
         columns = np.zeros(2 * picked.width, np.intp)  # their places if all tables are put side by side
         for to, (lanes, known, lane) in enumerate(parts):
             state.means[:, to] = known.means[:, lane]
             columns[picked.columns(to)] = first_of[id(known.table)] + np.array(lanes.columns(lane))
-        _move(list(tables.values()), columns, state.table)
+        _move(list(tables.values()), columns, state.table[:used])
         return picked, state
 
 
@@ -213,10 +219,10 @@ class LaneGroup:
         """The number of coordinates there is room for."""
         return len(self.state.table)
 
-    def reserve(self, slots: int, most: int, in_order: bool = False) -> None:
-        """Make room for so many coordinates, and some more, but never for more than `most`."""
+    def reserve(self, slots: int, most: int, used: int | None = None) -> None:
+        """Make room for so many coordinates, and some more, but never for more than `most`; `used` as for `regroup`."""
         if slots > self.slots:
-            self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), in_order)
+            self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), used)
 
     def learn(self, block: Block) -> tuple[int, Scores]:
         """Learn the rows, up to one that is too large for some lane.
@@ -229,11 +235,16 @@ class LaneGroup:
             The scores of the rows under each setting before they were learned.
         """
         learned, scores = self._kernel.learn(self.state, block, self._scale_code)
-        return learned, scores[:, self.lane_of]
+        return learned, self._of_numbers(scores)
 
     def score(self, block: Block) -> Scores:
         """Return the scores of the rows under each setting."""
-        return self._kernel.score(self.state, block, self._scale_code)[:, self.lane_of]
+        return self._of_numbers(self._kernel.score(self.state, block, self._scale_code))
+
+    def _of_numbers(self, scores: Scores) -> Scores:
+        """Return the scores of the settings, in the order of their numbers, from those of all lanes."""
+        whole = len(self.lane_of) == scores.shape[1]  # none was dropped: a setting has the lane of its place
+        return scores if whole else scores[:, self.lane_of]
 
     def score_alone(self, number: int, block: Block, scores: NDArray[np.float64]) -> int:
         """Write the scores of the rows under one setting; the same bits as of a Model of that setting."""
@@ -279,11 +290,14 @@ class LaneGroup:
         self.numbers, self.lane_of = [number for number, _ in left], [lane for _, lane in left]
 
     @classmethod
-    def regroup(cls, groups: Sequence[LaneGroup], numbers: Sequence[int]) -> LaneGroup:
-        """Return some settings of several groups, which have all learned the same rows, as one group."""
+    def regroup(cls, groups: Sequence[LaneGroup], numbers: Sequence[int], used: int | None = None) -> LaneGroup:
+        """Return some settings of several groups, which have all learned the same rows, as one group.
+
+        `used`: coordinates are used one after the other, and those from this one on are not yet.
+        """
         group_of = {number: group for group in groups for number in group.numbers}
         parts = [(group_of[number].lanes, group_of[number].state, group_of[number]._lane(number)) for number in numbers]
-        return cls(*Lanes.picked(parts), groups[0]._scale, numbers)
+        return cls(*Lanes.picked(parts, used), groups[0]._scale, numbers)
 
     def fade(self, number: int, half_life: float, slots: slice) -> None:
         """Give a setting that has none a half-life; only these coordinates are used so far."""

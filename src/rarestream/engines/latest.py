@@ -43,13 +43,16 @@ class LatestRows:
     def add_learned(self, block: Block, scores: Scores) -> int:
         """Add rows that were learned, without those of importance 0; return how many were added."""
         assert block.labels is not None
-        importances = np.ones(len(block)) if block.importances is None else block.importances
-        counted = importances > 0
-        self.add(scores[counted], block.labels[counted], importances[counted])
-        return int(np.count_nonzero(counted))
+        labels, importances = block.labels, block.importances
+        if importances is not None:
+            counted = importances > 0
+            scores, labels, importances = scores[counted], labels[counted], importances[counted]
+        self.add(scores, labels, importances)
+        return len(labels)
 
-    def add(self, scores: Scores, labels: NDArray[np.int8], importances: NDArray[np.float64]) -> None:
+    def add(self, scores: Scores, labels: NDArray[np.int8], importances: NDArray[np.float64] | None) -> None:
         """Add rows, all of which have an importance above 0."""
+        importances = np.ones(len(labels)) if importances is None else importances
         kept, wanted = self._count, self._count + len(labels)
         if wanted > 2 * WINDOW:  # forget all but the latest
             kept = max(0, WINDOW - len(labels))

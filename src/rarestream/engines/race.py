@@ -37,10 +37,12 @@ from rarestream.learners.base import RacePlan
 from rarestream.learners.state import COUNTS, SPARE, TALLY, Layout, zeros
 from rarestream.system import cores
 
-LATER_LOOK = Schedule(first=1 << 16, factor=4)  # when settings are compared after the cut
+LATER_LOOK = Schedule(first=1 << 16, factor=2)  # when settings are compared after the cut
 MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes
+WIDE_BYTES = 1 << 26  # of memory that the lanes use; above, their number is cut sooner
 THREAD_NUMBERS = 1 << 19  # numbers that a block changes in the lanes: for less, a thread is not worth it
 SCORED = 1 << 16  # rows that are scored at once
+TOGETHER = 1 << 18  # entries whose slots are looked up at once: a core's cache still has them when lanes learn them
 
 
 class Race(Engine):
@@ -70,8 +72,10 @@ class Race(Engine):
         self.choice = Choice.alone(0, len(self.candidates))
         self._latest = LatestRows(len(self.candidates))
         self._slot_weights: NDArray[np.float32] | None = None  # those of the mixture, once they were asked for
-        self._groups: list[LaneGroup] = []
-        self._divide([LaneGroup.start(self.candidates, scale, slots=self._needed)])
+        self._groups = [
+            LaneGroup.start([self.candidates[number] for number in part], scale, part, self._needed)
+            for part in self._parts()
+        ]
 
     # -- what it is
 
@@ -126,6 +130,16 @@ class Race(Engine):
         return min(UNSEEN + self.compact.room + SPARE, self._max_slots)
 
     @property
+    def _is_wide(self) -> bool:
+        """Whether the lanes use much memory, for features that they have learned: those are also in a file."""
+        most = WIDE_BYTES // Lanes(self.candidates).bytes
+        if self._used.stop <= most:
+            return False
+        state = self._groups[0].state
+        numbers = state.table if state.having is None else state.having
+        return int(np.count_nonzero(numbers[self._used].any(axis=1))) > most
+
+    @property
     def _used(self) -> slice:
         return slice(UNSEEN + self.compact.used)
 
@@ -144,16 +158,17 @@ class Race(Engine):
         while True:
             rest = block[learned:]
             stop = self.rows_until_decision(rest)
-            part = rest if stop is None else rest[:stop]
+            part = _first_rows(rest if stop is None else rest[:stop], TOGETHER)
             count, dropped = self._learn(part, scores[learned : learned + len(part)])
             learned, warning = learned + count, warning or dropped
-            if stop is None or count < stop:
+            if count == stop:
+                engine = self.decide(block[learned:])
+                history, since = self._latest.rows(self.choice), learned
+                if engine is not self:
+                    rows = engine.learn(block[learned:], scores[learned:]).rows
+                    return Learned(learned + rows, engine, history, since, warning)
+            elif count < len(part) or learned == len(block):
                 return Learned(learned, self, history, since, warning)
-            engine = self.decide(block[learned:])
-            history, since = self._latest.rows(self.choice), learned
-            if engine is not self:
-                rows = engine.learn(block[learned:], scores[learned:]).rows
-                return Learned(learned + rows, engine, history, since, warning)
 
     def finish_race(self) -> Learned:
         return Learned(0, self.decide(None), self._latest.rows(self.choice))
@@ -187,7 +202,7 @@ class Race(Engine):
         self._slot_weights = None
         compared = self._latest.compared(self.raced)
         self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
-        number = 1 if rest is None else self._plan.kept_after(self.raced)
+        number = 1 if rest is None else self._plan.kept_after(self.raced, self.choice.decided, self._is_wide)
         while number > 1:
             if number < len(self.candidates):
                 self._cut(number)
@@ -212,7 +227,7 @@ class Race(Engine):
     def _continue_with(self, chosen: Sequence[int]) -> None:
         """Drop all settings but these; one that is there twice is copied."""
         chosen = list(chosen)
-        group = LaneGroup.regroup(self._groups, chosen)
+        group = LaneGroup.regroup(self._groups, chosen, self._used.stop)
         group.numbers = list(range(len(chosen)))
         self.candidates = [self.candidates[number] for number in chosen]
         self.choice = self.choice.among(chosen)
@@ -220,14 +235,18 @@ class Race(Engine):
         self._divide([group])
 
     def _divide(self, groups: Sequence[LaneGroup]) -> None:
-        """Divide the lanes between the cores, a register of lanes or more for each; that changes no bit."""
-        count, registers = len(self.candidates), -(-len(self.candidates) // WIDTH)
-        size = -(-registers // min(cores(), registers)) * WIDTH
-        if count <= size:
+        """Divide the lanes between the cores."""
+        parts = self._parts()
+        if [group.numbers for group in groups] == [list(part) for part in parts]:
             self._groups = list(groups)
         else:
-            parts = [range(first, min(first + size, count)) for first in range(0, count, size)]
-            self._groups = [LaneGroup.regroup(groups, part) for part in parts]
+            self._groups = [LaneGroup.regroup(groups, part, self._used.stop) for part in parts]
+
+    def _parts(self) -> list[range]:
+        """Return which settings learn on which core, a register of lanes or more on each; that changes no bit."""
+        count, registers = len(self.candidates), -(-len(self.candidates) // WIDTH)
+        size = -(-registers // min(cores(), registers)) * WIDTH
+        return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
     def _learn(self, block: Block, scores: NDArray[np.float64]) -> tuple[int, str | None]:
         """Learn rows up to one that no setting can; return how many, and a warning if settings had to drop out."""
@@ -335,7 +354,7 @@ class Race(Engine):
         try:
             self.compact.reserve(needed, needed if exactly else LARGEST_INDEX + 1)
             for group in self._groups:
-                group.reserve(self._needed, self._needed, in_order=True)
+                group.reserve(self._needed, self._needed, self._used.stop)
         except MemoryError:
             raise out_of_memory(n_features - 1, self._needed * Lanes(self.candidates).bytes) from None
 
@@ -343,7 +362,8 @@ class Race(Engine):
         return {"candidates": [{"name": learner.name, "settings": learner.settings} for learner in self.candidates]}
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
-        group, used = LaneGroup.regroup(self._groups, range(len(self.candidates))), self._used
+        used = self._used
+        group = LaneGroup.regroup(self._groups, range(len(self.candidates)), used.stop)
         state = group.state
         choice: Arrays = {"shares": self.choice.shares, "order": np.array(self.choice.order, np.int32)}
         extra = {"means": state.means, **choice, **self._latest.dump()}
@@ -366,7 +386,7 @@ class Race(Engine):
         count = len(self.candidates)
         self.raced, lead = file_arrays.load_race(arrays, count, self._plan.rows if self._plan.keep == 1 else None)
         arrays = self._with_slots(arrays, min(n_features, self.slots))
-        group = LaneGroup.regroup(self._groups, range(count))
+        group = LaneGroup.regroup(self._groups, range(count), self._used.stop)
         state, layout = group.state, group.lanes.layout
         file_arrays.load_table(arrays, state.table, layout, group.slots)
         roots = [group.lanes.columns(lane)[1] for lane in range(count)]
@@ -404,6 +424,13 @@ class Race(Engine):
         return {**arrays, **dict(zip(places, found, strict=True))}
 
 
+def _first_rows(block: Block, entries: int) -> Block:
+    """Return the first rows, about as many as have so many entries, and at least one if there is any."""
+    if len(block.indices) <= entries:
+        return block
+    return block[: max(1, int(np.searchsorted(block.indptr, entries, "right")) - 1)]
+
+
 class _Place:
     """A group of lanes and how many rows of a block it has learned."""
 
@@ -412,7 +439,10 @@ class _Place:
 
     def learn(self, block: Block, scores: Scores) -> None:
         learned, found = self.group.learn(block[self.rows :])
-        scores[self.rows : self.rows + learned, self.group.numbers] = found[:learned]
+        numbers = self.group.numbers
+        in_order = numbers == list(range(numbers[0], numbers[0] + len(numbers)))  # a slice is much quicker than a list
+        columns = slice(numbers[0], numbers[-1] + 1) if in_order else numbers
+        scores[self.rows : self.rows + learned, columns] = found[:learned]
         self.rows += learned
 
     def drop(self, numbers: Container[int]) -> None:

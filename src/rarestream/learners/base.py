@@ -70,14 +70,16 @@ class RacePlan(NamedTuple):
     rows: int  # after which the best of them continue
     keep: int = 1  # how many these are
     cut: int = 1 << 14  # rows after which the best `kept` continue
+    cut_wide: int = 1 << 11  # the same where there are so many features that all settings take much memory
     kept: int = 8
     half_lives: Sequence[float] = ()  # those that copies of the leading setting have, which join at the cut
+    early: int = 1 << 16  # rows after which the race may end earlier, if it is decided by then
 
-    def kept_after(self, rows: int) -> int:
-        """Return how many settings continue after so many rows."""
-        if rows >= self.rows:
+    def kept_after(self, rows: int, decided: bool = False, wide: bool = False) -> int:
+        """Return how many settings continue after so many rows; `decided`: few of them may still be the best one."""
+        if rows >= self.rows or (decided and self.keep == 1 and rows >= self.early):
             return self.keep
-        return max(self.kept, self.keep) if rows >= self.cut else len(self.candidates)
+        return max(self.kept, self.keep) if rows >= (self.cut_wide if wide else self.cut) else len(self.candidates)
 
 
 @dataclass(frozen=True, kw_only=True)

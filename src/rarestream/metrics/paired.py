@@ -37,41 +37,24 @@ class Standings:
         classes = [(labels > 0) & counts, (labels <= 0) & counts]
         if not (classes[0].any() and classes[1].any()):
             raise_one_class("Standings", *(int(mine.sum()) for mine in classes))
-        self._classes = [_Class(mine, importances) for mine in classes]
-        self._placed = [
-            _native.placements(labels, np.ascontiguousarray(scores[:, one]), importances)
-            for one in range(scores.shape[1])
-        ]
-        self.aucs = np.array([self._classes[0].mean(placed) for placed in self._placed])
+        columns = np.ascontiguousarray(scores.T)
+        self._labels, self._importances = labels, importances
+        self._placed = np.array([_native.placements(labels, column, importances) for column in columns])
+        self._errors: dict[int, NDArray[np.float64]] = {}
+        positives = self._placed[:, classes[0]]
+        if importances is None:
+            self.aucs = np.array([one.mean() for one in positives])
+        else:
+            shares = _shares(importances[classes[0]])
+            # Not positives @ shares: the order in which BLAS sums depends on the processor.
+            self.aucs = np.array([(one * shares).sum() for one in positives])
 
     def errors(self, other: int) -> NDArray[np.float64]:
         """Return the standard error of each AUC minus that of scorer `other`; infinite if a class has only one row."""
-        return np.array([self._error(placed - self._placed[other]) for placed in self._placed])
-
-    def _error(self, gap: NDArray[np.float64]) -> float:
-        if not gap.any():  # the same ranking: no difference, however few the rows
-            return 0.0
-        return float(np.sqrt(sum(one.variance(gap) for one in self._classes)))
-
-
-class _Class:
-    """The rows of a class, and their effective number."""
-
-    def __init__(self, mine: NDArray[np.bool_], importances: NDArray[np.float64] | None) -> None:
-        self._mine = np.flatnonzero(mine)
-        self._weights = None if importances is None else _shares(importances[self._mine])
-        self._rows = float(len(self._mine)) if self._weights is None else 1 / float(np.square(self._weights).sum())
-
-    def mean(self, values: NDArray[np.float64]) -> float:
-        mine = values[self._mine]
-        # Not mine @ weights: the order in which BLAS sums depends on the processor.
-        return float(mine.mean() if self._weights is None else (mine * self._weights).sum())
-
-    def variance(self, values: NDArray[np.float64]) -> float:
-        """Return the variance of the mean of the values; infinite for one row."""
-        if self._rows <= 1:
-            return float("inf")
-        return self.mean(np.square(values - self.mean(values))) / (self._rows - 1)
+        if other not in self._errors:
+            found = _native.placement_errors(self._labels, self._placed, self._importances, other)
+            self._errors[other] = found
+        return self._errors[other]
 
 
 def _shares(importances: NDArray[np.float64]) -> NDArray[np.float64]:
