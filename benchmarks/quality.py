@@ -151,7 +151,17 @@ def set_trial(folder: Path, names: list[str], scratch: Path, name: str, ratio: s
 # -- streams
 
 
-def price(blocks: list[Block], rounds: int = 2) -> dict[str, float]:
+def first_rows(blocks: list[Block], rows: int) -> list[Block]:
+    """The first rows of a stream."""
+    found: list[Block] = []
+    for block in blocks:
+        if rows > 0:
+            found.append(block[:rows])
+        rows -= len(block)
+    return found
+
+
+def price(blocks: list[Block], rounds: int = 3) -> dict[str, float]:
     """What auto's learning of a stream costs, in passes of dual-logistic and of the learner that it chose.
 
     In processor time; `wall` is in time on the clock. And from text to a saved model, as `rarestream train` does it.
@@ -200,7 +210,7 @@ def program(blocks: list[Block], rounds: int) -> float:
 def stream_trial(name: str, scale: float, seed: int, names: list[str], scratch: Path, pool: contenders.Map) -> Trial:
     stream = streams.make(name, scale, seed)
     problem = Problem(stream.blocks, stream.learned, stream.validation, stream.test, progressive=True)
-    cost = price(stream.blocks) if AUTO in names else None
+    cost = price(first_rows(stream.blocks, stream.learned)) if AUTO in names else None
     trial = run(problem, names, scratch, pool)
     if stream.best is not None:
         trial["auc"][POSSIBLE] = round(stream.best, 6)
