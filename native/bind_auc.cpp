@@ -1,12 +1,10 @@
 // Python bindings of the metrics: exact AUC, placements, and the sketch behind StreamingAuc.
 #include "arrays.hpp"
 #include "auc.hpp"
-#include "auc_sketch.hpp"
 #include "placements.hpp"
 #include "rank_sketch_arrays.hpp"
 #include "scored_rows.hpp"
-
-#include <mutex>
+#include "streaming_sketch.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
@@ -161,92 +159,69 @@ nb::tuple tally_scores(Labels labels, In<Score> scores, Importances importances)
     return nb::make_tuple(copied(pos), copied(neg));
 }
 
-// The sketch and the lock that lets several threads add to it.
-class StreamingSketch {
-public:
-    // (fault, row); nothing was added unless the fault is none.
-    nb::tuple add(Labels labels, In<double> scores, Importances importances) {
-        const ScoredRows<double> rows(labels, scores, importances);
-        ScoredCheck check;
-        {
-            nb::gil_scoped_release released;
-            // Sums of squares of larger importances could overflow, and those of smaller ones underflow.
-            check = check_scored(rows.labels, rows.scores, rows.importances, rows.n, 1e-100, 1e100);
-            if (check.fault == ScoredFault::none) {
-                const std::lock_guard<std::mutex> held(lock_);
-                sketch_.add(rows.labels, rows.scores, rows.importances, rows.n);
-            }
-        }
-        return nb::make_tuple(check.fault, check.row);
-    }
-
-    void merge(const StreamingSketch& other) {
+// (fault, row); nothing was added unless the fault is none.
+nb::tuple add_to_sketch(StreamingSketch& sketch, Labels labels, In<double> scores, Importances importances) {
+    const ScoredRows<double> rows(labels, scores, importances);
+    ScoredCheck check;
+    {
         nb::gil_scoped_release released;
-        const AucSketch copy = other.copy();  // a copy, so that merging with itself is safe
-        const std::lock_guard<std::mutex> held(lock_);
-        sketch_.merge(copy);
+        // Sums of squares of larger importances could overflow, and those of smaller ones underflow.
+        check = check_scored(rows.labels, rows.scores, rows.importances, rows.n, 1e-100, 1e100);
+        if (check.fault == ScoredFault::none) sketch.add(rows.labels, rows.scores, rows.importances, rows.n);
     }
+    return nb::make_tuple(check.fault, check.row);
+}
 
-    // (auc, variance of the positives' and of the negatives' placements, bound).
-    nb::tuple placed() const {
-        PlacementStats stats;
-        double bound;
-        {
-            nb::gil_scoped_release released;
-            const AucSketch now = copy();
-            stats = now.stats();
-            bound = now.bound();
-        }
-        return nb::make_tuple(stats.auc, stats.spread_pos, stats.spread_neg, bound);
+// (auc, variance of the positives' and of the negatives' placements, bound).
+nb::tuple sketch_placed(const StreamingSketch& sketch) {
+    PlacementStats stats;
+    double bound;
+    {
+        nb::gil_scoped_release released;
+        const AucSketch now = sketch.copy();
+        stats = now.stats();
+        bound = now.bound();
     }
+    return nb::make_tuple(stats.auc, stats.spread_pos, stats.spread_neg, bound);
+}
 
-    // (rows, sum of importances, sum of their squares) of one class.
-    nb::tuple totals(bool positive) const {
-        const std::lock_guard<std::mutex> held(lock_);
-        const RankSketch& ranks = positive ? sketch_.pos : sketch_.neg;
+// (rows, sum of importances, sum of their squares) of one class.
+nb::tuple sketch_totals(const StreamingSketch& sketch, bool positive) {
+    return sketch.read([&](const AucSketch& now) {
+        const RankSketch& ranks = positive ? now.pos : now.neg;
         return nb::make_tuple(ranks.rows(), ranks.weight(), ranks.squares());
-    }
+    });
+}
 
-    nb::dict state() const {
-        const AucSketch now = copy();
-        nb::dict out;
-        for (const bool positive : {true, false}) {
-            const SketchArrays saved = (positive ? now.pos : now.neg).to_arrays();
-            const std::string prefix = positive ? "pos_" : "neg_";
-            out[(prefix + "scores").c_str()] = copied(saved.scores);
-            out[(prefix + "weights").c_str()] = copied(saved.weights);
-            out[(prefix + "runs").c_str()] = copied(saved.runs);
-            out[(prefix + "counts").c_str()] = copied(saved.counts);
-            out[(prefix + "sums").c_str()] = copied(saved.sums);
-        }
-        return out;
+nb::dict sketch_state(const StreamingSketch& sketch) {
+    const AucSketch now = sketch.copy();
+    nb::dict out;
+    for (const bool positive : {true, false}) {
+        const SketchArrays saved = (positive ? now.pos : now.neg).to_arrays();
+        const std::string prefix = positive ? "pos_" : "neg_";
+        out[(prefix + "scores").c_str()] = copied(saved.scores);
+        out[(prefix + "weights").c_str()] = copied(saved.weights);
+        out[(prefix + "runs").c_str()] = copied(saved.runs);
+        out[(prefix + "counts").c_str()] = copied(saved.counts);
+        out[(prefix + "sums").c_str()] = copied(saved.sums);
     }
+    return out;
+}
 
-    void load(nb::dict arrays) {
-        AucSketch next;
-        for (const bool positive : {true, false}) {
-            const std::string prefix = positive ? "pos_" : "neg_";
-            SketchArrays saved;
-            saved.scores = required_array<double>(arrays, prefix + "scores");
-            saved.weights = required_array<double>(arrays, prefix + "weights");
-            saved.runs = required_array<std::int64_t>(arrays, prefix + "runs");
-            saved.counts = required_array<std::int64_t>(arrays, prefix + "counts");
-            saved.sums = required_array<double>(arrays, prefix + "sums");
-            (positive ? next.pos : next.neg) = RankSketch::from_arrays(saved);
-        }
-        const std::lock_guard<std::mutex> held(lock_);
-        sketch_ = std::move(next);
+void load_sketch(StreamingSketch& sketch, nb::dict arrays) {
+    AucSketch next;
+    for (const bool positive : {true, false}) {
+        const std::string prefix = positive ? "pos_" : "neg_";
+        SketchArrays saved;
+        saved.scores = required_array<double>(arrays, prefix + "scores");
+        saved.weights = required_array<double>(arrays, prefix + "weights");
+        saved.runs = required_array<std::int64_t>(arrays, prefix + "runs");
+        saved.counts = required_array<std::int64_t>(arrays, prefix + "counts");
+        saved.sums = required_array<double>(arrays, prefix + "sums");
+        (positive ? next.pos : next.neg) = RankSketch::from_arrays(saved);
     }
-
-private:
-    AucSketch copy() const {
-        const std::lock_guard<std::mutex> held(lock_);
-        return sketch_;
-    }
-
-    AucSketch sketch_;
-    mutable std::mutex lock_;
-};
+    sketch.replace(std::move(next));
+}
 
 void bind_auc(nb::module_& m) {
     nb::enum_<ScoredFault>(m, "ScoredFault", nb::is_arithmetic())  // arithmetic: `none` is false
@@ -277,12 +252,12 @@ void bind_auc(nb::module_& m) {
 
     nb::class_<StreamingSketch>(m, "StreamingSketch")
         .def(nb::init<>())
-        .def("add", &StreamingSketch::add, no_convert("labels"), no_convert("scores"), no_convert("importances").none())
-        .def("merge", &StreamingSketch::merge, no_convert())
-        .def("placed", &StreamingSketch::placed)
-        .def("totals", &StreamingSketch::totals, no_convert())
-        .def("state", &StreamingSketch::state)
-        .def("load", &StreamingSketch::load, no_convert());
+        .def("add", &add_to_sketch, no_convert("labels"), no_convert("scores"), no_convert("importances").none())
+        .def("merge", &StreamingSketch::merge, no_convert(), nb::call_guard<nb::gil_scoped_release>())
+        .def("placed", &sketch_placed)
+        .def("totals", &sketch_totals, no_convert())
+        .def("state", &sketch_state)
+        .def("load", &load_sketch, no_convert());
 }
 
 }  // namespace rarestream

@@ -60,6 +60,13 @@ public:
         }
     }
 
+    // A row alone, of which no key is remembered.
+    void read_one(PyObject* row) {
+        most_known_ = 0;
+        rows_.lines_read = 1;
+        read_row(row);
+    }
+
 private:
     static constexpr std::size_t MOST_KNOWN = 1 << 12;  // keys that are remembered
 

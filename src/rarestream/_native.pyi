@@ -5,7 +5,7 @@ have no names in the module.
 """
 
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,38 @@ def placement_errors(
 def tally_scores(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+class OneRow:
+    @overload
+    def __init__(
+        self,
+        kernel: Kernel,
+        table: NDArray[Any],
+        tally: NDArray[np.float64],
+        largest: NDArray[np.float32] | None,
+        scale: Scale | int,
+        gate: Gate,
+        progress: StreamingSketch,
+        limit: int,
+        /,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        weights: NDArray[Any],
+        largest: NDArray[np.float32] | None,
+        scale: Scale | int,
+        gate: Gate,
+        progress: StreamingSketch,
+        limit: int,
+        /,
+    ) -> None: ...
+    def learn(self, indices: Any, values: Any, label: Any, importance: Any, /) -> float | None: ...
+    def learn_named(
+        self, row: Any, label: Any, importance: Any, parser: TableParser, names: NameTable | None, /
+    ) -> float | None: ...
+    def score(self, indices: Any, values: Any, /) -> float | None: ...
+    def score_named(self, row: Any, parser: TableParser, /) -> float | None: ...
 
 class StreamingSketch:
     def __init__(self) -> None: ...

@@ -211,6 +211,8 @@ class Block:
         if step != 1:
             raise DataError(f"Block: a slice must have step 1, got {step}. Use take() for other orders.")
         stop = max(start, stop)
+        if start == 0 and stop == len(self):
+            return self
         a, b = int(self.indptr[start]), int(self.indptr[stop])
         return Block(
             seal(self.indptr[start : stop + 1] - a),

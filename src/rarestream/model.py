@@ -68,8 +68,6 @@ class Model:
         Number of rows learned; a row of several passes counts once in each.
     positives : int
         Number of them that are positive.
-    progress : StreamingAuc
-        Progressive AUC: that of the scores that rows had before they were first learned.
     order : SortedCheck
         Whether the rows look sorted by label.
     source : dict
@@ -146,6 +144,16 @@ class Model:
         self._gate = _native.Gate()
         self._coef: NDArray[Any] | None = None
 
+    @property
+    def progress(self) -> StreamingAuc:
+        """Progressive AUC: that of the scores that rows had before they were first learned."""
+        return self._progress
+
+    @progress.setter
+    def progress(self, progress: StreamingAuc) -> None:
+        self._progress = progress
+        self._one: _native.OneRow | None = None  # what learns and scores a row alone; None until it is needed
+
     # -- learning and scoring
 
     def learn(self, block: Block, *, again: bool = False) -> NDArray[np.float64]:
@@ -201,6 +209,7 @@ class Model:
     def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> tuple[int, list[UserWarning]]:
         """Learn rows up to one that cannot be learned; return how many, and warnings."""
         before = self.rows
+        self._one = None  # its state may get more room
         learned, engine, history, since, dropped = self._engine.learn(block, scores)
         said: list[UserWarning] = [] if dropped is None else [SettingsDroppedWarning(dropped)]
         self._coef = None
@@ -247,6 +256,7 @@ class Model:
 
     def _continue_with(self, engine: Engine, history: ScoredRows, rows: int) -> None:
         """Continue with an engine that has compared its settings after `rows` rows."""
+        self._one = None
         if engine is not self._engine:
             self.chosen_by = ChosenBy(self.learner.name, rows)
             self._engine = engine
@@ -291,11 +301,47 @@ class Model:
         DataError
             If an argument is invalid, or for the reasons of `learn`.
         """
-        if _is_mapping(indices):
-            if values is not None:  # label and importance by position
-                label, importance = values, importance if label is None else label
-            return float(self.learn(self._named_row("Model.learn_one", indices, label, importance))[0])
-        return float(self.learn(_one_row(indices, values, label, importance))[0])
+        named = _is_mapping(indices)
+        if named and values is not None:  # label and importance by position
+            label, importance = values, importance if label is None else label
+        one = self._one
+        if one is not None:
+            space = self._space
+            if not named:
+                score = one.learn(indices, values, label, importance) if space is None else None
+            elif space is not None and space.plan is not None:
+                score = one.learn_named(indices, label, importance, space.parser(), space.names)
+            else:
+                score = None
+            if score is not None:  # it was learned, and the gate is closed
+                try:
+                    self._coef = None
+                    self.rows += 1
+                    positive = label == 1
+                    if positive:
+                        self.positives += 1
+                    sorted_rows = self.order.add_one(positive)
+                finally:
+                    self._gate.end_learning()
+                if sorted_rows is not None:
+                    warnings.warn(SortedRowsWarning(sorted_rows), stacklevel=2)
+                return score
+        row = (
+            self._named_row("Model.learn_one", indices, label, importance)
+            if named
+            else _one_row(indices, values, label, importance)
+        )
+        score = float(self.learn(row)[0])
+        self._prepare_one()
+        return score
+
+    def _prepare_one(self) -> None:
+        """Make what the next rows that come alone are learned and scored with, unless another thread learns."""
+        if self._one is None and self._gate.begin_scoring():
+            try:
+                self._one = self._engine.one_row(self._gate, self._progress._sketch, self._n_features)
+            finally:
+                self._gate.end_scoring()
 
     def score(self, block: Block) -> NDArray[np.float64]:
         """Score rows: larger means more likely positive. The model does not change.
@@ -361,9 +407,21 @@ class Model:
         DataError
             If an argument is invalid, or for the reasons of `score`.
         """
-        if _is_mapping(indices):
-            return float(self.score(self._named_row("Model.score_one", indices, names=False))[0])
-        return float(self.score(_one_row(indices, values))[0])
+        named, one = _is_mapping(indices), self._one
+        if one is not None:
+            space = self._space
+            if not named:
+                score = one.score(indices, values) if space is None else None
+            elif space is not None and space.plan is not None:
+                score = one.score_named(indices, space.parser(names=False))
+            else:
+                score = None
+            if score is not None:
+                return score
+        row = self._named_row("Model.score_one", indices, names=False) if named else _one_row(indices, values)
+        score = float(self.score(row)[0])
+        self._prepare_one()
+        return score
 
     # -- explaining scores
 

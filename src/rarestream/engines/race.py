@@ -71,6 +71,7 @@ class Race(Engine):
         self.raced = 0  # number of rows so far, without those of importance 0
         self.choice = Choice.alone(0, len(self.candidates))
         self._latest = LatestRows(len(self.candidates))
+        self._lane_bytes = Lanes(self.candidates).bytes  # memory per feature
         self._slot_weights: NDArray[np.float32] | None = None  # those of the mixture, once they were asked for
         self._groups = [
             LaneGroup.start([self.candidates[number] for number in part], scale, part, self._needed)
@@ -122,7 +123,7 @@ class Race(Engine):
 
     @property
     def _max_slots(self) -> int:
-        return MAX_BYTES // Lanes(self.candidates).bytes
+        return MAX_BYTES // self._lane_bytes
 
     @property
     def _needed(self) -> int:
@@ -132,7 +133,7 @@ class Race(Engine):
     @property
     def _is_wide(self) -> bool:
         """Whether the lanes use much memory, for features that they have learned: those are also in a file."""
-        most = WIDE_BYTES // Lanes(self.candidates).bytes
+        most = WIDE_BYTES // self._lane_bytes
         if self._used.stop <= most:
             return False
         state = self._groups[0].state
@@ -231,6 +232,7 @@ class Race(Engine):
         group = LaneGroup.regroup(self._groups, chosen, self._used.stop)
         group.numbers = list(range(len(chosen)))
         self.candidates = [self.candidates[number] for number in chosen]
+        self._lane_bytes = Lanes(self.candidates).bytes
         self.choice = self.choice.among(chosen)
         self._latest.keep(chosen)
         self._divide([group])
@@ -357,7 +359,7 @@ class Race(Engine):
             for group in self._groups:
                 group.reserve(self._needed, self._needed, self._used.stop)
         except MemoryError:
-            raise out_of_memory(n_features - 1, self._needed * Lanes(self.candidates).bytes) from None
+            raise out_of_memory(n_features - 1, self._needed * self._lane_bytes) from None
 
     def header(self) -> dict[str, Any]:
         return {"candidates": [{"name": learner.name, "settings": learner.settings} for learner in self.candidates]}

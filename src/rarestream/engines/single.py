@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
@@ -65,6 +66,13 @@ class Single(Engine):
 
     def score(self, block: Block, scores: NDArray[np.float64]) -> int:
         return self._kernel.score(self.state, block.within(self.state.slots), self.scale_code, scores)
+
+    def one_row(self, gate: _native.Gate, progress: _native.StreamingSketch, n_features: int) -> _native.OneRow | None:
+        table, tally, largest, extra = self.state
+        if extra:  # which may need more room for a row
+            return None
+        limit = min(n_features, self.state.features)
+        return _native.OneRow(self._kernel.core, table, tally, largest, self.scale_code, gate, progress, limit)
 
     def weights(self, start: int, stop: int) -> NDArray[Any]:
         return self._kernel.weights(self.state, start, stop)

@@ -25,22 +25,22 @@ class Kernel:
     """The compiled loop of a learner: a struct of native/learners with its settings. It borrows a state per call."""
 
     def __init__(self, name: str, settings: list[float]) -> None:
-        self._core = _native.Kernel(name, [float(setting) for setting in settings])
+        self.core = _native.Kernel(name, [float(setting) for setting in settings])
 
     def learn(self, state: State, block: Block, scale: Scale | int, scores: NDArray[np.float64]) -> int:
         """Learn the rows and write the score that each had before. Return how many were learned."""
         assert block.labels is not None
         extra = list(state.extra.values())
-        return self._core.learn(state.table, state.tally, state.largest, extra, block, scale, scores)
+        return self.core.learn(state.table, state.tally, state.largest, extra, block, scale, scores)
 
     def score(self, state: State, block: Block, scale: Scale | int, scores: NDArray[np.float64]) -> int:
         """Write the scores of the rows. Return the first row whose score is not finite, or -1."""
         extra = list(state.extra.values())
-        return self._core.score(state.table, state.tally, state.largest, extra, block, scale, scores)
+        return self.core.score(state.table, state.tally, state.largest, extra, block, scale, scores)
 
     def weights(self, state: State, start: int, stop: int) -> NDArray[Any]:
         """Return the weights of the coordinates from `start` to `stop`, which multiply the values of scaled rows."""
-        return self._core.weights(state.table[start:stop], state.tally, list(state.extra.values()), start)
+        return self.core.weights(state.table[start:stop], state.tally, list(state.extra.values()), start)
 
 
 class About(NamedTuple):

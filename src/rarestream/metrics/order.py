@@ -68,17 +68,28 @@ class SortedCheck:
             return None
         if positives is None:
             positives = int(np.count_nonzero(labels > 0))
-        if rows == 1:  # a fifth of the time of the general case
-            first = last = 1 if positives else -1
-            changes = 0
-        else:
-            first, last = int(labels[0]), int(labels[-1])
-            changes = int(np.count_nonzero(labels[1:] != labels[:-1]))
+        if rows == 1:
+            return self.add_one(positives == 1)
         self.positives += positives
         self.negatives += rows - positives
-        self.runs += changes + (first != self._last)
-        self._last = last
-        if self._warned or (rows == 1 and (self.positives + self.negatives) % SELDOM) or not self.suspicious:
+        self.runs += int(np.count_nonzero(labels[1:] != labels[:-1])) + (int(labels[0]) != self._last)
+        self._last = int(labels[-1])
+        return self._warning()
+
+    def add_one(self, positive: bool) -> str | None:
+        """Count the label of a row alone, in a fifth of the time; return the warning as `add` does."""
+        if positive:
+            self.positives += 1
+        else:
+            self.negatives += 1
+        label = 1 if positive else -1
+        if label != self._last:
+            self.runs += 1
+            self._last = label
+        return None if self._warned or (self.positives + self.negatives) % SELDOM else self._warning()
+
+    def _warning(self) -> str | None:
+        if self._warned or not self.suspicious:
             return None
         self._warned = True
         return self.message
