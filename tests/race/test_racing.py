@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from rarestream import DataError, DualAveraging, FtrlAuc, FtrlProximal, Model, Rda, Spam, auc
 from rarestream.learners.auto import Auto
-from rarestream.race import Racing, grid, racing, rivals
-from tests.strategies import random_block
+from rarestream.race import Racing, fitting, grid, racing, rivals
+from tests.strategies import block_of, random_block
 
 ROWS = random_block(3000, 60, 8, seed=4)
 FEW = [DualAveraging(loss="auc"), DualAveraging(loss="logistic"), FtrlAuc(l1=0.0), FtrlProximal(learning_rate=2.0)]
@@ -216,9 +217,7 @@ def test_rows_without_labels_are_refused():
 def test_what_does_not_fit_in_memory_is_refused_before_anything_is_learned():
     running = Racing("auto", memory=30 * 200, threads=1)
     assert running.most_features == 30
-    with pytest.raises(
-        DataError, match=r"feature index 59 needs .* 200 bytes per feature for 24 settings.*fewer settings"
-    ):
+    with pytest.raises(DataError, match=r"60 features need .* 200 bytes per feature for 24 settings.*fewer settings"):
         running.learn(ROWS)
     assert running.rows == 0
 
@@ -293,3 +292,42 @@ def test_the_settings_in_the_lead_can_score_while_the_race_goes_on():
     found = running.finish()
     assert running.model is found.model
     assert not np.array_equal(found.model.score(ROWS), before)
+
+
+# -- lanes that would be very wide
+
+
+@pytest.mark.parametrize("scale", ["unit", "max", "none"])
+@pytest.mark.parametrize("wide", [0, 60 * 200 * 10, 1 << 40])
+def test_a_race_of_few_features_with_large_numbers_is_that_of_the_same_features(scale, wide):
+    """With wide lanes from the first rows on, from later ones on, or never."""
+    far = np.sort(np.random.default_rng(4).choice(3000, ROWS.width, replace=False)).astype(np.int32)
+    far[-1] = 2999
+    rows = type(ROWS)(ROWS.indptr, far[ROWS.indices], ROWS.values, 3000, ROWS.labels)
+    parts = [(one[:100], one[100:]) for one in (ROWS, rows)]
+    near, there = (Racing(FEW, scale=scale, threads=1) for _ in range(2))
+    for part in parts[0]:
+        near.learn(part)
+    with patch.object(fitting, "WIDE_BYTES", wide):
+        scores = [there.learn(part) for part in parts[1]]
+    expected, found = near.finish(), there.finish()
+    assert [entrant.learner for entrant in found.entrants] == [entrant.learner for entrant in expected.entrants]
+    assert [entrant.auc for entrant in found.entrants] == [entrant.auc for entrant in expected.entrants]
+    assert np.array_equal(found.model.coef[far], expected.model.coef)
+    assert np.array_equal(found.model.score(rows), expected.model.score(ROWS))
+    assert len(np.concatenate(scores)) == len(ROWS)
+    found.model.learn(rows)  # it is a model as any other
+    expected.model.learn(ROWS)
+    assert np.array_equal(found.model.coef[far], expected.model.coef)
+
+
+def test_memory_is_for_features_that_rows_have_shown():
+    far = (np.arange(ROWS.width, dtype=np.int64) * 30_000_000).astype(np.int32)
+    rows = type(ROWS)(ROWS.indptr, far[ROWS.indices], ROWS.values, int(far[-1]) + 1, ROWS.labels)
+    running = Racing("auto", memory=100 * 200, threads=1)
+    running.learn(rows)
+    assert running.rows == len(rows)
+    with pytest.raises(DataError, match=r"161 features need .* GB"):
+        running.learn(block_of([{j * 7: 1.0 for j in range(1, 102)}], [1]))
+    assert running.rows == len(rows)
+    running.learn(rows)

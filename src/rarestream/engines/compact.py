@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rarestream import _native
 from rarestream.blocks import Block, seal
 from rarestream.engines.base import more_slots
+from rarestream.learners import Learner, State
 from rarestream.learners.state import padded, zeros
 
 UNSEEN = 1  # slot 0 is that of all features that have none: no row touches it
@@ -80,6 +81,16 @@ class CompactSlots:
         found = np.zeros(stop - start, np.int32)
         within = self._slot_of[start:stop]
         found[: len(within)] = within
+        return found
+
+    def spread(self, learner: Learner, state: State) -> State:
+        """Return the state of a learner, given by slots, as one of features."""
+        found = learner.start(self.room, state.table.dtype, largest=state.largest is not None)
+        used = slice(UNSEEN, UNSEEN + self.used)
+        found.table[self.features] = state.table[used]
+        found.tally[:] = state.tally
+        if state.largest is not None and found.largest is not None:
+            found.largest[self.features] = state.largest[used]
         return found
 
     def load(self, features: NDArray[np.int32]) -> None:

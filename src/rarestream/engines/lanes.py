@@ -299,6 +299,18 @@ class LaneGroup:
         parts = [(group_of[number].lanes, group_of[number].state, group_of[number]._lane(number)) for number in numbers]
         return cls(*Lanes.picked(parts, used), groups[0]._scale, numbers)
 
+    def renumber(self, coordinates: NDArray[np.integer[Any]], first: int) -> None:
+        """Number coordinates anew: these become first, first + 1, ... All others are zero, and are forgotten."""
+        slots = first + len(coordinates)
+        table = self.lanes.table(slots, in_order=True)
+        table[first:] = self.state.table[coordinates]
+        having, largest = self.state.having, self.state.largest
+        if having is not None:
+            having = np.concatenate([np.zeros((first, 2), np.float32), having[coordinates]])
+        if largest is not None:
+            largest = np.concatenate([np.zeros(first, np.float32), largest[coordinates]])
+        self.state = self.state._replace(table=table, having=having, largest=largest)
+
     def fade(self, number: int, half_life: float, slots: slice) -> None:
         """Give a setting that has none a half-life; only these coordinates are used so far."""
         lane = self._lane(number)

@@ -307,10 +307,7 @@ class Race(Engine):
         compact.tally[: len(TALLY)] = self.tally
         if self.choice.is_mixture:
             compact = self.leader.with_weights(compact, self._mixed_weights())
-        state = self.leader.start(self.slots, self._dtype)
-        state.table[self.compact.features] = compact.table[UNSEEN:]
-        state.tally[:] = compact.tally
-        return Single(self.leader, self.scale, state._replace(largest=self.largest))
+        return Single(self.leader, self.scale, self.compact.spread(self.leader, compact))
 
     # -- scoring
 

@@ -15,13 +15,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from rarestream.blocks import Block
+from rarestream.blocks import LARGEST_INDEX, Block
+from rarestream.engines.compact import UNSEEN, CompactSlots
 from rarestream.engines.lanes import WIDTH, LaneGroup
+from rarestream.engines.single import Single
 from rarestream.errors import DataError, RowError
 from rarestream.features import COLUMNS, Hashed, Space, described, of_block
 from rarestream.learners import Learner
+from rarestream.learners.state import SPARE
 from rarestream.model import Model
 
+WIDE_BYTES = 1 << 26  # of lanes; above, only features that were seen have a coordinate
 MAX_GROUP, MIN_GROUP = 32, 16  # lanes per kernel: with more a coordinate is too large; fewer are not worth a thread
 
 Scores = NDArray[np.float32]
@@ -55,6 +59,8 @@ class ManyFits:
             LaneGroup.start([learners[number] for number in numbers], scale, numbers)
             for numbers in _divided(in_lanes, threads)
         ]
+        self._compact: CompactSlots | None = None  # of lanes that would be very wide
+        self._most = LARGEST_INDEX + 1
         alone = [number for number in range(len(learners)) if number not in in_lanes]
         self._models = {number: Model(learners[number], scale=scale) for number in alone}
         jobs = len(self._groups) + len(self._models)
@@ -73,8 +79,50 @@ class ManyFits:
 
     def reserve(self, n_features: int, most: int | None = None) -> None:
         """Make room for so many features and some more, but at most for `most`. Models make room by themselves."""
+        self._most = n_features if most is None else most
+        lane_bytes = sum(group.bytes for group in self._groups)
+        if self._compact is None and n_features * lane_bytes > WIDE_BYTES:
+            self._compact = self._compacted()  # no lanes: no bytes
+        if self._compact is not None:
+            self._compact.reserve(n_features, LARGEST_INDEX + 1)
+            return
         for group in self._groups:
-            group.reserve(n_features, n_features if most is None else most)
+            group.reserve(n_features, self._most)
+
+    def seen_with(self, block: Block) -> int:
+        """Return how many features need memory once these rows are learned, at the most."""
+        if self._models or not self._groups:
+            return block.width
+        if self._compact is None:
+            self._compact = self._compacted()
+        return self._compact.used + len(self._compact.new_features_in(block))
+
+    def _compacted(self) -> CompactSlots:
+        """Give slots to the features that rows have shown so far, and return them."""
+        slots = self._groups[0].slots
+        seen = np.zeros(slots, bool)
+        for group in self._groups:
+            for numbers in (group.state.table, group.state.having):
+                if numbers is not None:
+                    seen |= numbers.any(axis=1)
+            if group.state.largest is not None:
+                seen |= group.state.largest > 0
+        features = np.flatnonzero(seen).astype(np.int32)
+        compact = CompactSlots(slots)
+        compact.load(features)
+        for group in self._groups:
+            group.renumber(features, UNSEEN)
+        return compact
+
+    def _in_lanes(self, block: Block) -> Block:
+        """Return rows to learn under the coordinates that lanes have, which get room for them."""
+        if self._compact is None:
+            return block
+        rows = self._compact.added(block)
+        used = UNSEEN + self._compact.used
+        for group in self._groups:
+            group.reserve(used + SPARE, UNSEEN + self._most + SPARE, used)
+        return rows
 
     def learn(self, block: Block, again: bool = False) -> Scores:
         """Learn the rows with every setting.
@@ -97,7 +145,8 @@ class ManyFits:
             self._join_space(block.space)
         scores = np.full((len(block), len(self.learners)), np.nan, np.float32)
         known = len(self.errors)
-        jobs = [partial(self._learn_group, group, block, scores) for group in self._groups]
+        in_lanes = self._in_lanes(block)
+        jobs = [partial(self._learn_group, group, block, in_lanes, scores) for group in self._groups]
         jobs += [partial(self._learn_alone, *item, block, again, scores) for item in self._models.items()]
         list((self._pool.map if self._pool else map)(lambda job: job(), jobs))
         if len(self.errors) > known:
@@ -108,8 +157,9 @@ class ManyFits:
     def score(self, block: Block) -> NDArray[np.float64]:
         """Return the score of each row under each setting; NaN for settings that have dropped out."""
         scores = np.full((len(block), len(self.learners)), np.nan)
+        in_lanes = block if self._compact is None else self._compact.known(block)
         for group in self._groups:
-            scores[:, group.numbers] = group.score(block)
+            scores[:, group.numbers] = group.score(in_lanes)
         for number, model in self._models.items():
             scores[:, number] = model.score(block)
         return scores
@@ -120,8 +170,15 @@ class ManyFits:
             raise self.errors[number]
         for group in self._groups:
             if number in group.numbers:
-                return Model.from_engine(group.single(number), n_features, self.features or COLUMNS)
+                return Model.from_engine(self._single(group, number), n_features, self.features or COLUMNS)
         return self._models[number]
+
+    def _single(self, group: LaneGroup, number: int) -> Single:
+        """Return a setting as an engine of its own."""
+        if self._compact is None:
+            return group.single(number)
+        learner, used = group.learner(number), slice(UNSEEN + self._compact.used)
+        return Single(learner, self._scale, self._compact.spread(learner, group.single_state(number, used, np.float32)))
 
     def drop(self, numbers: Container[int]) -> None:
         """Drop some settings; the others are regrouped once a whole register of lanes is free."""
@@ -132,7 +189,8 @@ class ManyFits:
         if sum(math.ceil(len(part) / WIDTH) * WIDTH * 8 for part in needed) != sum(
             group.bytes for group in self._groups
         ):
-            self._groups = [LaneGroup.regroup(self._groups, part) for part in needed]
+            used = None if self._compact is None else UNSEEN + self._compact.used
+            self._groups = [LaneGroup.regroup(self._groups, part, used) for part in needed]
 
     def close(self) -> None:
         """End the threads."""
@@ -150,19 +208,18 @@ class ManyFits:
         if isinstance(mine, Hashed) and isinstance(space, Hashed):
             mine.take_names(space)
 
-    def _learn_group(self, group: LaneGroup, block: Block, scores: Scores) -> None:
+    def _learn_group(self, group: LaneGroup, block: Block, in_lanes: Block, scores: Scores) -> None:
         """Learn rows in lanes. Lanes for which a row is too large drop out, and the others continue."""
         done = 0
         while group.numbers:
-            learned, lane_scores = group.learn(block[done:])
+            learned, lane_scores = group.learn(in_lanes[done:])
             scores[done : done + learned, group.numbers] = lane_scores[:learned]
             done += learned
             if done == len(block):
                 return
             if changed := block.changed():
                 raise RowError("race", done, changed)
-            row = block[done : done + 1]
-            failed = group.failing(row)
+            failed = group.failing(in_lanes[done : done + 1])
             self.errors |= {number: RowError("race", done, group.overflow(number)) for number in failed}
             left = [number for number in group.numbers if number not in failed]
             group.drop(failed)

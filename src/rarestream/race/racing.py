@@ -317,7 +317,7 @@ class Racing:
         if self._result is not None:
             self._count(block.labels)
             return self._result.model.learn(block, again=again)
-        self._make_room(block.width)
+        self._make_room(block)
         scores = np.empty(len(block))
         done = 0
         while done < len(block):
@@ -486,13 +486,14 @@ class Racing:
     def _model(self, number: int) -> Model:
         return self._fits.model(number, self.n_features)
 
-    def _make_room(self, width: int) -> None:
-        if width > self.most_features:
+    def _make_room(self, block: Block) -> None:
+        width = block.width
+        if width > self.most_features and (features := self._fits.seen_with(block)) > self.most_features:
             allow = advice("memory=BYTES", "--memory SIZE")
             raise DataError(
-                f"race: feature index {width - 1} needs {width * self.bytes / 1e9:,.1f} GB, {self.bytes} bytes per "
+                f"race: {features:,} features need {features * self.bytes / 1e9:,.1f} GB, {self.bytes} bytes per "
                 f"feature for {len(self._left())} settings, and {self.memory / 1e9:,.1f} GB are allowed. Race fewer "
-                f"settings, allow more memory ({allow}), or hash or renumber the features into a smaller range."
+                f"settings, allow more memory ({allow}), or hash the features into a smaller range."
             )
         self.n_features = max(self.n_features, width)
         self._fits.reserve(width, self.most_features)
