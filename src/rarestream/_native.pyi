@@ -29,6 +29,7 @@ class CsrFault(IntEnum):
 def own_rows(
     indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], copy: CopyMode
 ) -> tuple[CsrFault, int, int, int, Any, Any, Any]: ...
+def own_dense(array: NDArray[Any], /) -> tuple[CsrFault, int, int, int, Any, Any, Any]: ...
 def own_rows_in(
     indptr: NDArray[Any],
     indices: NDArray[Any],
