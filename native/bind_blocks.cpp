@@ -32,6 +32,17 @@ namespace {
 // learning a row.
 using Untyped = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
+
+// copy_rows of the build that is in use.
+template <class Index, class Value>
+auto* kernel_copy() {
+#ifdef RARESTREAM_HAS_AVX2
+    if (use_avx2) return avx2::copy_rows<Index, Value>;
+#endif
+    return portable::copy_rows<Index, Value>;
+}
+
 // CSR rows from outside: int32 or int64 pointers and indices, float32 or float64 values.
 class InputRows {
     const Untyped pointers_, indices_, values_;
@@ -82,11 +93,7 @@ private:
     template <class Index, class Value>
     CsrCheck copied(const std::int64_t* indptr, const Index* at, const Value* x, std::int32_t* to_indices, float* to_values,
                     CopyResult& found) const {
-        auto* copy = portable::copy_rows<Index, Value>;
-#ifdef RARESTREAM_HAS_AVX2
-        if (use_avx2) copy = avx2::copy_rows<Index, Value>;
-#endif
-        found = copy(indptr, rows, at, x, nonzeros, to_indices, to_values);
+        found = kernel_copy<Index, Value>()(indptr, rows, at, x, nonzeros, to_indices, to_values);
         return found.valid ? CsrCheck{} : first_fault(indptr, rows, at, x, nonzeros);
     }
 };
@@ -157,6 +164,31 @@ nb::tuple own_rows_in(Untyped pointers, Untyped indices, Untyped values, InOut<s
     if (check.fault == CsrFault::none && !found.ascending)
         kept = canonicalise(to_indptr.data(), input.rows, to_indices.data(), to_values.data(), check);
     return nb::make_tuple(check.fault, check.row, check.position, found.width, kept);
+}
+
+// The width of CSR rows that need no change: int32 or int64 pointers, int32 indices that ascend, finite float32 values, all
+// contiguous; -1 for any other. For a few rows that are used at once, of which nothing is copied.
+std::int64_t width_if_canonical(AnyArray pointers, AnyArray indices, AnyArray values) {
+    constexpr std::size_t MOST_ROWS = 64;  // FEW_ROWS of blocks.py
+    std::int64_t indptr[MOST_ROWS + 1];
+    for (const AnyArray& array : {pointers, indices, values})
+        if (array.ndim() != 1 || (array.stride(0) != 1 && array.size() > 1)) return -1;
+    if (pointers.size() < 1 || pointers.size() > MOST_ROWS + 1 || indices.size() != values.size() ||
+        indices.dtype() != nb::dtype<std::int32_t>() || values.dtype() != nb::dtype<float>())
+        return -1;
+    if (pointers.dtype() == nb::dtype<std::int32_t>())
+        std::copy_n(static_cast<const std::int32_t*>(pointers.data()), pointers.size(), indptr);
+    else if (pointers.dtype() == nb::dtype<std::int64_t>())
+        std::copy_n(static_cast<const std::int64_t*>(pointers.data()), pointers.size(), indptr);
+    else
+        return -1;
+    const std::int64_t rows = static_cast<std::int64_t>(pointers.size()) - 1;
+    const std::int64_t nonzeros = static_cast<std::int64_t>(indices.size());
+    if (check_indptr(indptr, rows, nonzeros).fault != CsrFault::none) return -1;
+    const CopyResult found =
+        kernel_copy<std::int32_t, float>()(indptr, rows, static_cast<const std::int32_t*>(indices.data()),
+                                           static_cast<const float*>(values.data()), nonzeros, nullptr, nullptr);
+    return found.valid && found.ascending ? found.width : -1;
 }
 
 // The rows of a dense array without its zeros. Every number is read once; memory for the result grows with what is found.
@@ -301,6 +333,7 @@ void bind_blocks(nb::module_& m) {
         .value("changed", CsrFault::changed)
         .value("sum", CsrFault::sum);
     m.def("own_dense", &own_dense, no_convert());
+    m.def("width_if_canonical", &width_if_canonical, no_convert(), no_convert(), no_convert());
     m.def("own_rows_in", &own_rows_in, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(), no_convert());
     m.def("own_rows", &own_rows, no_convert("indptr"), no_convert("indices"), no_convert("values"), enum_arg("copy"));
 }
