@@ -193,12 +193,11 @@ std::int64_t width_if_canonical(AnyArray pointers, AnyArray indices, AnyArray va
 
 // The rows of a dense array without its zeros. Every number is read once; memory for the result grows with what is found.
 class DenseRows {
-    static constexpr std::int64_t FIRST_ROWS = 64;  // by which the number of entries is guessed
+    static constexpr std::int64_t FIRST = 65536;  // entries there is room for before their number can be guessed
     // Numbers that are put in order or converted at a time: they fit in the L1 cache, and where they come by columns in
     // the L2 cache, so that long pieces of each column are read.
     static constexpr std::int64_t ROW_TILE = 2048, COLUMN_TILE = 16384;
-    static constexpr std::int64_t LINE = 8;   // numbers of a cache line
-    static constexpr std::int64_t SLACK = 8;  // entries beyond the last that may be written to
+    static constexpr std::int64_t LINE = 8;  // numbers of a cache line
 
     std::int64_t capacity_ = 0;
 
@@ -250,7 +249,7 @@ public:
 private:
     template <class Real>
     void add(std::int64_t i, const Real* row) {
-        if (kept + columns + SLACK > capacity_) grow(i);
+        if (kept + columns > capacity_) grow(i);
         auto* drop = portable::drop_zeros<Real>;
 #ifdef RARESTREAM_HAS_AVX2
         if (use_avx2) drop = avx2::drop_zeros<Real>;
@@ -271,10 +270,10 @@ private:
     // Makes room for row i, and for the rows that follow it if they have as many entries as those before.
     void grow(std::int64_t i) {
         const std::int64_t all = rows * columns;
-        const double a_row = i > 0 ? static_cast<double>(kept) / static_cast<double>(i) : 0;
-        const double guess = i > 0 ? 1.05 * a_row * static_cast<double>(rows) : static_cast<double>(FIRST_ROWS * columns);
+        const double guess = i > 0 ? 1.05 * static_cast<double>(kept) / static_cast<double>(i) * static_cast<double>(rows)
+                                   : static_cast<double>(FIRST);
         const std::int64_t wanted = static_cast<std::int64_t>(std::min(guess, static_cast<double>(all)));
-        capacity_ = std::max({wanted, kept + columns, std::min(all, capacity_ + capacity_ / 4)}) + SLACK;
+        capacity_ = std::max({wanted, kept + columns, std::min(all, capacity_ + capacity_ / 4)});
         auto more_indices = pooled<std::int32_t>(capacity_);
         auto more_values = pooled<float>(capacity_);
         std::copy_n(indices.get(), kept, more_indices.get());

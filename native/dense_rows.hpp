@@ -38,7 +38,7 @@ RARESTREAM_ALWAYS_INLINE FloatRegister narrowed(const F64& v) {
 }
 #endif
 
-// Writes what is not zero in a row, and its columns; returns how many. `to` and `at` have room for the row and seven more.
+// Writes what is not zero in a row, and its columns; returns how many. `to` and `at` have room for the whole row.
 // `finite` becomes false if an entry is not a finite float32.
 template <class Real>
 std::int64_t drop_zeros(const Real* row, std::int64_t columns, std::int32_t* at, float* to, bool& finite) {

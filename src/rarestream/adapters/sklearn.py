@@ -377,7 +377,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Whether all numbers are finite is left to `rows_of`, which looks at them anyway and says where one is not.
         """
-        if self._plain(X, reset):
+        if self._plain(X, reset) and not any(labels is None for labels in y):
             if reset:
                 self.n_features_in_ = X.shape[1]
                 self.__dict__.pop("feature_names_in_", None)
@@ -535,7 +535,8 @@ def plainly_binary(y: NDArray[Any]) -> tuple[NDArray[Any], Labels] | None:
 
 def _exact_integers(values: NDArray[Any]) -> bool:
     """Return whether floats are whole numbers that also int64 holds; scikit-learn calls all others continuous."""
-    return bool((abs(values) < 2**53).all() and (values == values.astype(np.int64)).all())
+    wide = values.astype(np.longdouble)  # float16 has no 2**53 to compare with
+    return bool((abs(wide) < 2**53).all() and (wide == wide.astype(np.int64)).all())
 
 
 # -- the classes
