@@ -285,11 +285,19 @@ private:
 
 using DenseArray = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
+// A boolean of NumPy: any byte that is not 0 is true. A bool of C++ must be 0 or 1.
+struct Truth {
+    std::uint8_t byte;
+    explicit operator double() const { return byte != 0; }
+};
+static_assert(sizeof(Truth) == 1);
+
 // Calls f with a pointer to the numbers; false if they are of another type.
 template <class Number, class... Others, class Function>
 bool with_numbers(const DenseArray& array, Function&& f) {
     if (array.dtype() == nb::dtype<Number>()) {
-        f(static_cast<const Number*>(array.data()));
+        using Stored = std::conditional_t<std::is_same_v<Number, bool>, Truth, Number>;
+        f(static_cast<const Stored*>(array.data()));
         return true;
     }
     if constexpr (sizeof...(Others) > 0) return with_numbers<Others...>(array, f);

@@ -142,6 +142,11 @@ def test_read_only_arrays_and_subclasses_are_read(isa):
     same(Block.of(np.broadcast_to(dense[:1], (4, 5))), Block.of(sparse.csr_array(np.repeat(dense[:1], 4, axis=0))))
 
 
+def test_any_byte_that_is_not_zero_is_true(isa):
+    strange = np.array([[0, 1, 2], [255, 0, 128]], np.uint8).view(np.bool_)
+    assert Block.of(strange).values.tolist() == [1, 1, 1, 1]
+
+
 def test_a_block_does_not_change_with_the_array():
     dense = np.ones((4, 3))
     block = Block.of(dense)
