@@ -193,7 +193,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_is_fitted(self)
             block = self._rows_to_score(X, self._space)
         model = self.model_
-        return model.score(block) - model.threshold
+        scores = model.score(block)
+        scores -= model.threshold
+        return scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict `classes_[1]` where `decision_function` exceeds `threshold_`, and `classes_[0]` elsewhere.
@@ -208,7 +210,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_samples,)
         """
         positive = self.decision_function(X) > (self.threshold or 0.0)
-        return self.classes_[positive.astype(np.intp)]
+        predicted: NDArray[Any] = self.classes_.take(positive)
+        return predicted
 
     def explain(self, X: Any) -> list[Explanation]:
         """Explain the scores of rows: what each feature adds.
