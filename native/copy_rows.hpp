@@ -66,7 +66,7 @@ RARESTREAM_ALWAYS_INLINE MaskRegister narrowed(const std::int32_t* p, MaskRegist
     return j;
 }
 RARESTREAM_ALWAYS_INLINE MaskRegister narrowed(const std::int64_t* p, MaskRegister& bits) {
-    MaskRegister low, high;
+    MaskRegister low{}, high{};
 #if defined(__AVX2__)
     const __m256 a = _mm256_loadu_ps(reinterpret_cast<const float*>(p)),
                  b = _mm256_loadu_ps(reinterpret_cast<const float*>(p + 4));
