@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "copy_rows.hpp"
 #include "kernels.hpp"
 #include "learn.hpp"
 #include "learners/all.hpp"
@@ -86,15 +85,6 @@ LearnerKernels find_kernels(const char* name) {
 #undef RARESTREAM_FIND
     return {};
 }
-
-#define RARESTREAM_COPY(Index, Value)                                                                          \
-    template CopyResult copy_rows(const std::int64_t*, std::int64_t, const Index*, const Value*, std::int64_t, \
-                                  std::int32_t*, float*);
-RARESTREAM_COPY(std::int32_t, float)
-RARESTREAM_COPY(std::int32_t, double)
-RARESTREAM_COPY(std::int64_t, float)
-RARESTREAM_COPY(std::int64_t, double)
-#undef RARESTREAM_COPY
 
 Scorers<float> scorers_f32() { return {&score<float>, &score_path<float>}; }
 Scorers<double> scorers_f64() { return {&score<double>, &score_path<double>}; }

@@ -47,16 +47,16 @@ def must_be_hashed(X: Any) -> bool:
         return False
     if not hasattr(X, "__array__"):
         return True  # NumPy cannot make a matrix of it
-    if hasattr(X, "iloc"):  # pandas
-        return not all(_is_numeric(X.iloc[:, at], kind) for at, kind in enumerate(X.dtypes))
+    if hasattr(X, "iloc"):  # pandas, which takes longer to return a column than to tell its type
+        return not all(_is_numeric(X, at, kind) for at, kind in enumerate(X.dtypes))
     types = X.dtypes if hasattr(X, "dtypes") else [word for _, word in _arrow_columns(X)]
     return not all(str(kind).lower().startswith(NUMERIC) for kind in types)
 
 
-def _is_numeric(column: Any, dtype: Any) -> bool:
-    """Return whether a column of pandas has numbers only; its dtype may be that of any objects."""
+def _is_numeric(X: Any, at: int, dtype: Any) -> bool:
+    """Return whether a column of a pandas frame has numbers only; its dtype may be that of any objects."""
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
-        return all(entry is None or isinstance(entry, numbers.Number) for entry in column)
+        return all(entry is None or isinstance(entry, numbers.Number) for entry in X.iloc[:, at])
     return dtype.kind in "iufb"
 
 

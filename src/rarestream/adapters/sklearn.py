@@ -30,6 +30,8 @@ from rarestream.blocks import (
     concatenate,
     numeric,
     refuse_disguised,
+    rows_of,
+    signs,
 )
 from rarestream.errors import DataError, MissingExtraError
 from rarestream.explaining import Explanation
@@ -55,6 +57,7 @@ from rarestream.adapters.space import FeatureSpace, TableTransformer
 
 CSR = (csr_array, csr_matrix)
 REALS = (np.float64, np.float32)
+PLAIN_TYPES = "fd?bBhHiIlLqQ"  # of numbers that need no conversion by scikit-learn
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -156,13 +159,13 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._is_hashed(X) if first else self._hashed:
             y = self._validated_labels(X, y)
             X, y, importances = _present(X, y, sample_weight)
-            known = self._classes(classes, y, first)
-            block = self._hashed_rows(X, first, labels_of(y, known), importances)
+            known, labels = self._classes(classes, y, first)
+            block = self._hashed_rows(X, first, labels, importances)
         else:
             X, y = self._validated(X, y, reset=first)
             X, y, importances = _present(X, y, sample_weight)
-            known = self._classes(classes, y, first)
-            block = Block.of(X, labels_of(y, known), importances)
+            known, labels = self._classes(classes, y, first)
+            block = self._matrix_rows(X, labels, importances)
         if first:
             self._start(self._new_model(self.n_features_in_, block.space), known, 1)
         self.model_.learn(block)
@@ -190,7 +193,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_is_fitted(self)
             block = self._rows_to_score(X, self._space)
         model = self.model_
-        return model.score(block) - model.threshold
+        scores = model.score(block)
+        scores -= model.threshold
+        return scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict `classes_[1]` where `decision_function` exceeds `threshold_`, and `classes_[0]` elsewhere.
@@ -205,7 +210,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_samples,)
         """
         positive = self.decision_function(X) > (self.threshold or 0.0)
-        return self.classes_[positive.astype(np.intp)]
+        predicted: NDArray[Any] = self.classes_.take(positive)
+        return predicted
 
     def explain(self, X: Any) -> list[Explanation]:
         """Explain the scores of rows: what each feature adds.
@@ -308,11 +314,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, importances = _present(X, y, sample_weight)
         if not len(y):
             raise ValueError(f"{self._name}: all sample weights are zero; there is no row to learn.")
-        classes = self._two_classes(y, "" if importances is None else " where sample_weight is not 0")
-        labels = labels_of(y, classes)
+        classes, labels = self._two_classes(y, "" if importances is None else " where sample_weight is not 0")
         if hashed:
             return self._hashed_rows(X, True, labels, importances), classes
-        return Block.of(X, labels, importances), classes
+        return self._matrix_rows(X, labels, importances), classes
 
     def _passes(self, block: Block) -> Iterator[Block]:
         """Yield the rows of each pass of `fit`, in its order."""
@@ -329,7 +334,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return rows to score, which must have the columns of the training rows."""
         if space is not None:
             return concatenate(more_rows(self, X, space, "nobody"))
-        return Block.of(self._validated(X, reset=False))
+        return self._matrix_rows(self._validated(X, reset=False))
 
     def _is_hashed(self, X: Any) -> bool:
         """Return whether the features of rows to fit are hashed names; otherwise X is a matrix."""
@@ -361,7 +366,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_masked(y)
         if y is None:
             raise ValueError(f"{self._name}: requires y to be passed, but the target y is None.")
-        y = _check_y(y, estimator=self)
+        if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biu":
+            y = _check_y(y, estimator=self)
         check_consistent_length(X, y)
         return y
 
@@ -370,7 +376,15 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"{self._name}: y is a masked array with masked entries. Fill or drop them first.")
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        """Check rows and labels as scikit-learn does; text and times, which it would convert to numbers, are errors."""
+        """Check rows and labels as scikit-learn does; text and times, which it would convert to numbers, are errors.
+
+        Whether all numbers are finite is left to `rows_of`, which looks at them anyway and says where one is not.
+        """
+        if self._plain(X, reset) and not any(labels is None for labels in y):
+            if reset:
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            return (X, self._validated_labels(X, *y)) if y else X
         way = (
             "Pass a frame with named columns, or features=FeatureSpace(), and it is hashed."
             if reset
@@ -379,7 +393,25 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refuse_disguised(X, f"{self._name}: X", way)
         for labels in y:
             self._check_masked(labels)
-        return validate_data(self, X, *y, accept_sparse="csr", dtype=REALS, reset=reset)
+        return validate_data(self, X, *y, accept_sparse="csr", dtype=REALS, ensure_all_finite=False, reset=reset)
+
+    def _plain(self, X: Any, reset: bool) -> bool:
+        """Return whether scikit-learn would take X as it is: CSR or an array of numbers, of the right width."""
+        if not (type(X) is np.ndarray or isinstance(X, CSR)) or X.ndim != 2 or X.dtype.char not in PLAIN_TYPES:
+            return False
+        rows, columns = X.shape
+        if reset:
+            return bool(rows > 0 and columns > 0)
+        known = self.__dict__
+        return rows > 0 and columns == known.get("n_features_in_") and "feature_names_in_" not in known
+
+    def _matrix_rows(
+        self, X: Any, labels: Labels | None = None, importances: NDArray[np.float64] | None = None
+    ) -> Block:
+        """Return validated rows as a Block that is used at once and then dropped."""
+        starts, columns, entries, width, own = rows_of(X, copy=False)
+        weights = None if importances is None else checked_importances(importances, len(starts) - 1)
+        return Block(starts, columns, entries, width, labels, weights, None, own)
 
     def _new_model(self, d: int, space: Hashed | None = None) -> Model:
         if not isinstance(self.max_passes, numbers.Integral) or self.max_passes < 1:
@@ -399,7 +431,11 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._hashed = isinstance(model.features, Hashed)
         self._label_of = dict(zip(classes.tolist(), (NEGATIVE, POSITIVE), strict=True))
 
-    def _two_classes(self, y: NDArray[Any], where: str = "") -> NDArray[Any]:
+    def _two_classes(self, y: NDArray[Any], where: str = "") -> tuple[NDArray[Any], Labels]:
+        """Return the two classes of y, and the labels of its rows."""
+        found = plainly_binary(y)
+        if found is not None:
+            return found
         check_classification_targets(y)
         kind = type_of_target(y)
         if kind != "binary":
@@ -409,12 +445,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"{self._name}: two classes are needed to learn, y holds one class{where}: {classes.tolist()}."
             )
-        return classes
+        return classes, labels_of(y, classes)
 
-    def _classes(self, classes: Any, y: NDArray[Any], first: bool) -> NDArray[Any]:
-        """Return the two classes after this call of partial_fit."""
+    def _classes(self, classes: Any, y: NDArray[Any], first: bool) -> tuple[NDArray[Any], Labels]:
+        """Return the two classes after this call of partial_fit, and the labels of its rows."""
         if classes is None:
-            return self._two_classes(y) if first else self.classes_
+            return self._two_classes(y) if first else (self.classes_, labels_of(y, self.classes_))
         given: NDArray[Any] = np.unique(classes)
         if len(given) != 2:
             raise ValueError(
@@ -425,7 +461,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self._name}: classes={given.tolist()} differs from the classes of the first call of partial_fit: "
                 f"{self.classes_.tolist()}."
             )
-        return given
+        return given, labels_of(y, given)
 
     def _quick_to_check(self, X: Any) -> bool:
         """Return whether `canonical` is check enough: CSR, as wide as the first rows, no feature names to compare."""
@@ -444,7 +480,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if n == 1:
             return self._label_of.get(y.item())
         above = y == self.classes_[1]
-        return np.where(above, POSITIVE, NEGATIVE) if (above | (y == self.classes_[0])).all() else None
+        return signs(above) if (above | (y == self.classes_[0])).all() else None
 
     def _checked(self, rows: CanonicalRows, labels: Labels | None = None) -> Block:
         starts, columns, entries, width, own = rows
@@ -474,10 +510,36 @@ def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.f
 def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
     """Return +1 for classes[1] and -1 for classes[0]; ValueError for any other class."""
     positive = y == classes[1]
-    strange = ~(positive | (y == classes[0]))
-    if strange.any():
-        raise ValueError(f"y holds the class {y[strange].tolist()[0]!r}; the classes are {classes.tolist()}.")
-    return np.where(positive, POSITIVE, NEGATIVE)
+    known = positive | (y == classes[0])
+    if not known.all():
+        raise ValueError(f"y holds the class {y[~known].tolist()[0]!r}; the classes are {classes.tolist()}.")
+    return signs(positive)
+
+
+def plainly_binary(y: NDArray[Any]) -> tuple[NDArray[Any], Labels] | None:
+    """Return the two classes of y, as np.unique does, and its labels; None if scikit-learn must say what y is.
+
+    Three comparisons instead of two sorts, which would take as long as learning the rows.
+    """
+    if type(y) is not np.ndarray or y.ndim != 1 or not len(y) or y.dtype.kind not in "biufUO":
+        return None
+    if y.dtype.kind == "O" and set(map(type, y)) != {str}:
+        return None
+    first = y == y[0]
+    at = int(first.argmin())
+    second = y == y[at]
+    if first[at] or not (first | second).all():
+        return None
+    ends = y[[0, at]]
+    if y.dtype.kind == "f" and (np.signbit(ends[ends == 0]).any() or not _exact_integers(ends)):
+        return None
+    return (ends, signs(second)) if ends[0] < ends[1] else (ends[::-1].copy(), signs(first))
+
+
+def _exact_integers(values: NDArray[Any]) -> bool:
+    """Return whether floats are whole numbers that also int64 holds; scikit-learn calls all others continuous."""
+    wide = values.astype(np.longdouble)  # float16 has no 2**53 to compare with
+    return bool((abs(wide) < 2**53).all() and (wide == wide.astype(np.int64)).all())
 
 
 # -- the classes
