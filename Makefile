@@ -4,7 +4,7 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test check-native lint bench docs fuzz torture clean
+.PHONY: demo test check-native lint bench bench-against docs fuzz torture clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
@@ -29,6 +29,10 @@ lint: .venv/installed-test
 # ARGS="--full" for all of it; see docs/benchmarks.md.
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+# This checkout beside another revision: make bench-against REV=main~3 ARGS="--parts learn,text". Fails if a line is slower.
+bench-against: .venv/installed-bench
+	$(BIN)/python benchmarks/before_after.py --base $(REV) $(ARGS)
 
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

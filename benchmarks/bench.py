@@ -10,6 +10,7 @@ bar with what was measured. Written: the same as JSON, with the machine, the ver
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import json
 import platform
@@ -19,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import calls
 import contests
 import learners
 import machine
@@ -30,7 +32,20 @@ import table
 from shapes import SHAPES, make
 
 PEERS = ("sklearn", "vw", "river")
-PARTS = ("learn", "text", "accuracy", "one-row", "metrics", "path", "race", "starting", "memory", "learners", "named")
+PARTS = (
+    "learn",
+    "text",
+    "calls",
+    "accuracy",
+    "one-row",
+    "metrics",
+    "path",
+    "race",
+    "starting",
+    "memory",
+    "learners",
+    "named",
+)
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -70,6 +85,9 @@ def main() -> None:
             results.setdefault("text", {})[name] = contests.from_text(
                 data, rounds if given.full else min(rounds, 5), chosen
             )
+    if "calls" in parts:
+        say(start, "whole calls: fit, train, learn_one, auto")
+        results["calls"] = calls.measure(rounds, chosen)
     if "one-row" in parts:
         say(start, "rows that come alone")
         results["one row"] = small.one_row(rounds, chosen)
@@ -142,7 +160,11 @@ def say(start: float, what: str) -> None:
 
 def versions() -> dict[str, str]:
     names = ("rarestream", "numpy", "scipy", "scikit-learn", "vowpalwabbit", "river", "pandas", "pyarrow")
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
+    found = {"python": platform.python_version()}
+    for name in names:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def commit() -> str:

@@ -1,4 +1,4 @@
-// The fast path for the pairs that nearly all files consist of:  index ':' value ' '  with an index of one to seven digits
+// The fast path for the pairs that nearly all files consist of:  index ':' value ' '  with an index of one to ten digits
 // and a value without exponent. The portable version parses any such value; the AVX2 version parses d and d.ffff of up to
 // sixteen decimals and leaves the others to the portable one. Both give the number nearest to the text: they compute a
 // whole number exactly and round once, in the division; what is too long for that goes to nearest_double.
@@ -69,12 +69,30 @@ inline bool plain_value(const char*& s, double& value) {
     return nearest_double(begin, s, value).ec == std::errc();
 }
 
+// Puts the first digits of an index, one or two, before its last eight; false if they are no digits, or the index is above
+// the largest there may be.
+inline bool prepend_digits(const char* at, unsigned more, std::int32_t first, std::uint32_t& index) {
+    const unsigned a = static_cast<unsigned char>(at[0] ^ '0'), b = static_cast<unsigned char>(at[1] ^ '0');
+    const std::uint64_t before = more == 1 ? a : a * 10 + b;
+    const std::uint64_t whole = before * 100000000 + index;
+    index = static_cast<std::uint32_t>(whole);
+    return (a <= 9) & ((more == 1) | (b <= 9)) & (whole <= 0x7ffffffeull + static_cast<unsigned>(first));
+}
+
 inline const char* some_pairs(const char* at, RowBuilder& row, std::ptrdiff_t limit) {
     RowBuilder run = row;  // in registers
     for (; limit; --limit) {
-        const std::uint64_t key = load_digits(at);
-        const unsigned k = leading_digits(key);
-        if (k - 1 > 6 || at[k] != ':') break;
+        std::uint64_t key = load_digits(at);
+        unsigned k = leading_digits(key), more = 0;
+        if (k == 8 && at[8] != ':') {
+            more = at[9] == ':' ? 1 : 2;
+            key = load_digits(at + more);
+            if (leading_digits(key) != 8) break;
+            k += more;
+        }
+        if (k == 0 || at[k] != ':') break;
+        std::uint32_t index = eight_digits(aligned_right(key, k - more));
+        if (more && !prepend_digits(at, more, run.first, index)) break;
         const char* s = at + k + 1;
         const bool minus = *s == '-';
         s += minus;
@@ -94,7 +112,7 @@ inline const char* some_pairs(const char* at, RowBuilder& row, std::ptrdiff_t li
             stop = s;
         }
         *run.value = static_cast<float>(minus ? -number : number);
-        run.add(static_cast<std::int32_t>(eight_digits(aligned_right(key, k))) - run.first);
+        run.add(static_cast<std::int32_t>(index - static_cast<std::uint32_t>(run.first)));
         at = stop;
         if (*at != ' ') break;
         ++at;
@@ -142,13 +160,13 @@ RARESTREAM_AVX2 inline bool twice_eight_digits(__m128i v, std::int32_t subtrahen
     return _mm_testz_si128(beyond, beyond);
 }
 
-// The pair at `at` whose colon and end stand `colon` and `stop` bytes on.
+// The pair at `at` whose colon and end stand `colon` and `stop` bytes on, with an index of up to eight digits.
 RARESTREAM_AVX2 inline bool fast_pair(const char* at, unsigned colon, unsigned stop, float& value, std::uint32_t& index) {
     const char* s = at + colon + 1;
     const bool minus = *s == '-';
     s += minus;
     const unsigned n = stop - colon - 1 - minus, digit = static_cast<unsigned char>(*s ^ '0');
-    if (colon - 1 > 6 || at[colon] != ':' || digit > 9) return false;
+    if (colon - 1 > 7 || at[colon] != ':' || digit > 9) return false;
     const std::uint64_t key = aligned_right(load_digits(at), colon);
     double number = digit;
     std::uint64_t both;
@@ -176,12 +194,19 @@ RARESTREAM_AVX2 inline bool fast_pair(const char* at, unsigned colon, unsigned s
     return true;
 }
 
+// The same with an index of nine or ten digits. Apart, so that those of fewer digits cost no more for it.
+RARESTREAM_AVX2 __attribute__((noinline)) inline bool long_pair(const char* at, unsigned colon, unsigned stop,
+                                                                std::int32_t first, float& value, std::uint32_t& index) {
+    const unsigned more = colon - 8;
+    return more - 1 <= 1 && fast_pair(at + more, 8, stop - more, value, index) && prepend_digits(at, more, first, index);
+}
+
 // Two pairs whose values have one digit each, as in 17:1 205:1, side by side: colons stand at c and c2, ends at s and s2.
 RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigned s, unsigned c2, unsigned s2, float* value,
                                              std::int32_t first, std::uint64_t& both) {
     const unsigned k = c2 - s - 1;
     const unsigned x = static_cast<unsigned char>(at[c + 1] ^ '0'), y = static_cast<unsigned char>(at[c2 + 1] ^ '0');
-    if (c - 1 > 6 || k - 1 > 6 || at[c] != ':' || at[s] != ' ' || at[c2] != ':' || at[s2] == ':' || x > 9 || y > 9) {
+    if (c - 1 > 7 || k - 1 > 7 || at[c] != ':' || at[s] != ' ' || at[c2] != ':' || at[s2] == ':' || x > 9 || y > 9) {
         return false;
     }
     const std::uint64_t low = aligned_right(load_digits(at), c), high = aligned_right(load_digits(at + s + 1), k);
@@ -198,7 +223,8 @@ RARESTREAM_AVX2 inline const char* fast_pairs_avx2(const char* at, RowBuilder& r
     for (;;) {
         // Two pairs from each 64 bytes: with as many as there are, the end of the loop would be mispredicted.
         std::uint64_t mask = separators(at);
-        const unsigned c = next_bit(mask), s = next_bit(mask), c2 = next_bit(mask), s2 = next_bit(mask);
+        const unsigned c = next_bit(mask), s = next_bit(mask);
+        unsigned c2 = next_bit(mask), s2 = next_bit(mask);
         std::uint64_t both;
         std::uint32_t whole;
         if (s == c + 2 && s2 == c2 + 2 && two_of_one_digit(at, c, s, c2, s2, run.value, run.first, both)) {
@@ -206,16 +232,20 @@ RARESTREAM_AVX2 inline const char* fast_pairs_avx2(const char* at, RowBuilder& r
             run.add(static_cast<std::int32_t>(both >> 32));
             at += s2;
         } else {
-            if (s == 64 || at[s] == ':' || !fast_pair(at, c, s, *run.value, whole)) break;
-            run.add(static_cast<std::int32_t>(whole) - run.first);
+            if (s == 64 || at[s] == ':') break;
+            if (!fast_pair(at, c, s, *run.value, whole) && !long_pair(at, c, s, run.first, *run.value, whole)) break;
+            run.add(static_cast<std::int32_t>(whole - static_cast<std::uint32_t>(run.first)));
             at += s;
             if (*at != ' ') break;
             ++at;
             if (s2 == 64) continue;  // the second pair is cut off: load again from its start
             const unsigned done = s + 1;
-            if (at[s2 - done] == ':' || !fast_pair(at, c2 - done, s2 - done, *run.value, whole)) break;
-            run.add(static_cast<std::int32_t>(whole) - run.first);
-            at += s2 - done;
+            c2 -= done;
+            s2 -= done;
+            if (at[s2] == ':') break;
+            if (!fast_pair(at, c2, s2, *run.value, whole) && !long_pair(at, c2, s2, run.first, *run.value, whole)) break;
+            run.add(static_cast<std::int32_t>(whole - static_cast<std::uint32_t>(run.first)));
+            at += s2;
         }
         if (*at != ' ') break;
         ++at;

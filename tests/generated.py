@@ -1,4 +1,5 @@
-"""Files that follow from the registry of learners: two stubs for type checkers, and the README's table of learners.
+"""Files that follow from the registry of learners: two stubs for type checkers, which module has which learner, and the
+README's table of learners.
 
 python -m tests.generated            writes those that are out of date: `make lint` and `make test` do
 python -m tests.generated --check    writes nothing, and fails if one is out of date: the same, if CI is set
@@ -16,7 +17,8 @@ from pathlib import Path
 import rarestream
 from rarestream.adapters.sklearn import StreamClassifier
 from rarestream.adapters.space import PARAMETERS
-from rarestream.learners import Learner, learner_classes
+from rarestream.learners import Learner, learner_classes, learner_names
+from rarestream.learners.registry import learner_class
 
 HOME = Path(__file__).parent.parent
 sys.path.insert(0, str(HOME / "docs"))
@@ -32,6 +34,7 @@ def files() -> dict[Path, str]:
     return {
         package / "__init__.pyi": _of_rarestream(),
         package / "sklearn.pyi": _of_sklearn(),
+        package / "learners" / "index.py": _index(),
         readme: _with_table(readme.read_text("utf-8")),
     }
 
@@ -50,6 +53,23 @@ def _of_rarestream() -> str:
     module_of["__version__"] = "rarestream._version"
     imports = sorted(f"from {module} import {name} as {name}" for name, module in module_of.items())
     return f'"""The public names of rarestream. {WRITTEN_BY}"""\n\n' + _lines(imports) + "\n" + _all(rarestream.__all__)
+
+
+def _index() -> str:
+    own = "rarestream.learners."
+    names = {name: learner_class(name)[0].__module__.removeprefix(own) for name in learner_names()}
+    classes = {cls.__name__: cls.__module__.removeprefix(own) for cls in learner_classes()}
+    modules = sorted(path.stem for path in (HOME / "src/rarestream/learners").glob("*.py") if path.stem != "__init__")
+    return (
+        f'"""The modules of this package, and which learner each has, by name and by class. {WRITTEN_BY}"""\n'
+        + "\nMODULES = {\n"
+        + _lines([f'    "{name}",' for name in modules])
+        + "}\n"
+        + "".join(
+            f"\n{title} = {{\n" + _lines([f'    "{name}": "{table[name]}",' for name in sorted(table)]) + "}\n"
+            for title, table in (("NAMES", names), ("CLASSES", classes))
+        )
+    )
 
 
 def _of_sklearn() -> str:

@@ -5,6 +5,7 @@ This shows that nothing else is called there. It does not replace a test on such
 
 from __future__ import annotations
 
+import builtins
 import errno
 import io
 import mmap
@@ -32,7 +33,7 @@ def macos() -> None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
         return real(file, *arguments, **options)
 
-    io.open = checked
+    io.open = builtins.open = checked  # pathlib has the first, everybody else the second
 
 
 def windows() -> None:

@@ -47,21 +47,67 @@ def test_the_public_names_for_scikit_learn():
     assert all(hasattr(rarestream.sklearn, name) for name in rarestream.sklearn.__all__)
 
 
-def test_importing_brings_in_numpy_and_nothing_heavy():
-    code = "import sys; from rarestream import Model, read, auc; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    loaded = set(children.run([sys.executable, "-c", code]).stdout.split())
-    assert "numpy" in loaded
-    assert not loaded & {
-        "scipy",
-        "sklearn",
-        "pandas",
-        "polars",
-        "typer",
-        "click",
-        "rich",
-        "safetensors",
-        "zstandard",
+def loaded_by(*words: str) -> set[str]:
+    """The modules that a program of these words has imported when it ends; of the first part only what numpy has not."""
+    code = (
+        "import sys, atexit, numpy; before = set(sys.modules); "
+        "atexit.register(lambda: print('LOADED', *(set(sys.modules) - before))); " + words[0]
+    )
+    done = children.run([sys.executable, "-c", code, *words[1:]])
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.partition("LOADED")[2].split())
+
+
+def test_importing_a_model_brings_in_little_beyond_numpy():
+    loaded = loaded_by("from rarestream import Model")
+    ours = {name for name in loaded if name.startswith("rarestream")}
+    assert "rarestream.model" in ours
+    assert {name for name in ours if name.startswith("rarestream.learners")} == {
+        "rarestream.learners",
+        "rarestream.learners.base",
+        "rarestream.learners.index",
+        "rarestream.learners.registry",
+        "rarestream.learners.state",
     }
+    assert not ours & {
+        f"rarestream.{package}"
+        for package in ("adapters", "cli", "compare", "doctor", "evaluate", "race", "readers", "reproduce", "study")
+    }
+    allowed = {"__future__", "_native", "atexit", "copy", "dataclasses", "fcntl", "importlib", "mmap", "numpy", "org"}
+    assert {name.partition(".")[0] for name in loaded - ours} <= allowed
+
+
+def test_reading_brings_in_the_format_that_is_read_and_no_other(tmp_path):
+    (tmp_path / "a.svm").write_text("1 3:1\n-1 4:1\n")
+    loaded = loaded_by(
+        "from rarestream import Model, read; Model('dual-auc').learn(next(iter(read(sys.argv[1]))))",
+        str(tmp_path / "a.svm"),
+    )
+    assert {name for name in loaded if name.startswith("rarestream.readers.formats.")} == {
+        "rarestream.readers.formats.svmlight"
+    }
+    heavy = {"bz2", "lzma", "gzip", "json", "pathlib", "tempfile", "concurrent", "email", "hashlib", "safetensors"}
+    assert not {name.partition(".")[0] for name in loaded} & (heavy | HEAVY)
+
+
+def test_training_brings_in_what_it_uses(tmp_path):
+    (tmp_path / "a.svm").write_text("1 3:1\n-1 4:1\n" * 20)
+    words = ["train", "-q", str(tmp_path / "a.svm"), "-o", str(tmp_path / "m.rare")]
+    loaded = loaded_by("from rarestream.cli import main; main()", *words)
+    ours = {name.removeprefix("rarestream.") for name in loaded if name.startswith("rarestream.")}
+    assert {name for name in ours if name.startswith("readers.formats.")} == {"readers.formats.svmlight"}
+    assert {name for name in ours if name.startswith("learners.")} - {"learners.index", "learners.pairs"} == {
+        f"learners.{name}"
+        for name in ("auto", "base", "dual_averaging", "ftrl_proximal", "registry", "settings", "state")
+    }
+    assert {name for name in ours if name.startswith("evaluate.")} == {"evaluate.resume", "evaluate.training"}
+    assert not ours & {"adapters", "compare", "datasets", "doctor", "race", "reproduce", "study", "pruning"}
+    assert not {name.partition(".")[0] for name in loaded} & (
+        HEAVY | {"bz2", "lzma", "gzip", "tempfile", "concurrent", "email", "asyncio", "tomllib", "subprocess"}
+    )
+
+
+HEAVY = {"scipy", "sklearn", "pandas", "polars", "pyarrow", "typer", "click", "rich", "zstandard", "matplotlib"}
 
 
 def test_every_name_is_found_in_its_package():

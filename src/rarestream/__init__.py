@@ -37,23 +37,20 @@ _PACKAGES = {
 _PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
 
 
-def _learners() -> dict[str, type]:
-    return {cls.__name__: cls for cls in import_module("rarestream.learners").learner_classes()}
-
-
 def _public_names() -> list[str]:
-    return sorted([*_PACKAGE_OF, *_learners(), "__version__"])
+    learners = import_module("rarestream.learners").learner_classes()
+    return sorted([*_PACKAGE_OF, *(cls.__name__ for cls in learners), "__version__"])
 
 
 def __getattr__(name: str) -> object:
-    value: object
+    value: object = None
     if name in _PACKAGE_OF:
         value = getattr(import_module(f"rarestream.{_PACKAGE_OF[name]}"), name)
     elif name == "__all__":
         value = _public_names()
-    elif name[:1].isupper() and name in _learners():  # not for `from rarestream import datasets`, which asks here first
-        value = _learners()[name]
-    else:
+    elif name[:1].isupper():  # not for `from rarestream import datasets`, which asks here first
+        value = import_module("rarestream.learners").learner_of_class(name)
+    if value is None:
         raise AttributeError(f"module 'rarestream' has no attribute {name!r}")
     globals()[name] = value
     return value

@@ -14,10 +14,8 @@ import re
 import stat
 import sys
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from rarestream.errors import OutputError, plain
@@ -59,8 +57,8 @@ def machine_memory() -> int:
 def free_memory() -> int:
     """Return the bytes of memory that are free for this process, on the machine and in its container."""
     try:
-        lines = Path(MEMINFO).read_text("ascii").splitlines()
-        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+        with open(MEMINFO, encoding="ascii") as lines:
+            free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, ValueError, StopIteration):  # not Linux
         free = _windows_memory()[1]
     return max(0, min([free, *(limit - used for limit, used in _limits())]))
@@ -97,7 +95,8 @@ def _limits() -> Iterator[tuple[int, int]]:
 def _number_in(path: str) -> int | None:
     """Return the number that a file of the system holds; None if there is no such file, or no number in it."""
     try:
-        return int(Path(path).read_text("ascii"))
+        with open(path, encoding="ascii") as file:
+            return int(file.read())
     except (OSError, ValueError):
         return None
 
@@ -179,12 +178,12 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             if WINDOWS:  # which cannot rename an open file
                 file.close()
             os.replace(temporary, target)
-            _flush_folder(target.parent)
+            _flush_folder(os.path.dirname(target))
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         if not isinstance(error, OSError) or isinstance(error, OutputError | BrokenPipeError):
             raise
-        what = "was left as it was" if target.exists() else "was not made"
+        what = "was left as it was" if os.path.exists(target) else "was not made"
         raise OutputError(
             f"{plain(path)}: could not be saved ({error.strerror}); the file {what}. "
             "Free some space or choose another folder, and save again."
@@ -202,15 +201,15 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     temporary, handle = _open_temporary(path, _target(path))
     if WINDOWS:  # which cannot remove an open file
         os.close(handle)
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
     else:  # locked until it is gone
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         os.close(handle)
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
+def _target(path: str | os.PathLike[str]) -> str:
     """Return what a path points to in the end, where a regular file is or could be."""
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(os.fspath(path))
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -224,14 +223,17 @@ def _target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _open_temporary(path: str | os.PathLike[str], target: Path) -> tuple[Path, int]:
+def _open_temporary(path: str | os.PathLike[str], target: str) -> tuple[str, int]:
     """Create a file beside the target, open and locked. Those that were left there are removed."""
-    begin = f".{target.name[:NAME]}-{zlib.crc32(os.fsencode(target.name)):08x}-"
+    import zlib
+
+    folder, name = os.path.split(target)
+    begin = f".{name[:NAME]}-{zlib.crc32(os.fsencode(name)):08x}-"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # Windows: no changed line ends
     try:
-        _remove_left(target.parent, begin)
+        _remove_left(folder, begin)
         while True:
-            temporary = target.with_name(f"{begin}{os.urandom(8).hex()}.part")
+            temporary = os.path.join(folder, f"{begin}{os.urandom(8).hex()}.part")
             handle = os.open(temporary, flags, 0o666)
             if fcntl is None:
                 break
@@ -248,7 +250,7 @@ def _open_temporary(path: str | os.PathLike[str], target: Path) -> tuple[Path, i
     return temporary, handle
 
 
-def _remove_left(folder: Path, begin: str) -> None:
+def _remove_left(folder: str, begin: str) -> None:
     """Remove temporary files that a killed process has left: those that can be locked, or are old."""
     named = re.compile(re.escape(begin) + r"[0-9a-f]{16}\.part")
     try:
@@ -270,11 +272,16 @@ def _remove_left(folder: Path, begin: str) -> None:
                 os.close(handle)
 
 
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
 def _cannot(path: str | os.PathLike[str], error: OSError) -> OutputError:
     return OutputError(f"{plain(path)}: cannot be written ({error.strerror}). Choose another name or folder.")
 
 
-def _flush_folder(folder: Path) -> None:
+def _flush_folder(folder: str) -> None:
     """Flush a folder to disk, so that a new name in it outlives a power cut, where the file system can do that."""
     with contextlib.suppress(OSError):  # Windows opens no folders
         handle = os.open(folder, os.O_RDONLY)

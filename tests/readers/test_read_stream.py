@@ -53,6 +53,19 @@ def test_a_file_can_be_read_again_and_again(path: Path) -> None:
     assert same(first, list(again))
 
 
+@pytest.mark.parametrize(
+    ("cores", "threads"), [(1, 0), (2, 2), (3, 2), (4, 3), (6, 5), (8, 7), (9, 8), (16, 8), (256, 8)]
+)
+def test_the_threads_that_parse_follow_the_cores(cores: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rarestream.readers.stream.cores", lambda: cores)
+    expected = list(stream_of(TEXT, rows=70, threads=0, chunk=64))
+    blocks = iter(stream_of(TEXT, rows=70, chunk=64))
+    first = [next(blocks), next(blocks)]  # the first chunk decides what the others are, and is parsed before them
+    assert len(reader_threads()) == threads
+    assert same([*first, *blocks], expected)
+    assert reader_threads() == []
+
+
 def test_several_files_and_globs_are_one_stream(tmp_path: Path) -> None:
     for i, name in enumerate(["a.svm", "b.svm", "c.svm"]):
         (tmp_path / name).write_bytes(b"%d %d:1" % (i % 2, i + 1))  # no newline at the end

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+import svmlight_textbook as textbook
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
@@ -181,6 +182,98 @@ def test_decimals_of_any_length_give_the_nearest_number(numbers: list[float], di
     for isa in ("portable", ""):
         rows = parsed(text, isa=isa)
         assert rows.values.tolist() == np.float32([float(word) for word in words]).tolist()
+
+
+LARGEST = 2**31 - 2  # index of a column
+
+
+@pytest.mark.parametrize("isa", ["portable", ""])
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("value", ["1", "7", "-3", "0.25", "0.123456", "0.1234567890123", "12.5", "1e2"])
+def test_indices_of_any_length_are_read(isa: str, first: int, value: str) -> None:
+    columns = [0, 8, 9, *(10**power + off for power in range(1, 10) for off in (-2, -1, 0, 1)), LARGEST - 1, LARGEST]
+    columns = sorted(set(columns))
+    for width in (1, 8, 9, 10, 11, 30):  # with zeros before them up to so many digits
+        pairs = " ".join(f"{column + first:0{width}}:{value}" for column in columns)
+        rows = parsed(f"1 {pairs}\n-1 3:1\n".encode(), first_index=first, isa=isa)
+        assert rows.bad == []
+        assert rows.indices.tolist() == [*columns, 3 - first]
+        assert rows.values.tolist() == [np.float32(float(value))] * len(columns) + [1]
+        assert rows.width == LARGEST + 1
+
+
+@pytest.mark.parametrize("isa", ["portable", ""])
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("before", ["", "7:1 ", "4:0.5 1234567890:1 ", "123456789:0.25 "])
+@pytest.mark.parametrize("after", ["", " 9:1", " 2000000000:0.5"])
+@pytest.mark.parametrize(
+    ("index", "rule"),
+    [
+        ("{beyond}", 8),
+        ("0{beyond}", 8),
+        ("0000000000{beyond}", 8),
+        ("9999999999", 8),
+        ("12345678901", 8),
+        ("21474836480", 8),
+        ("99999999999999999999", 8),
+        ("-3", 6),
+        ("-123456789", 6),
+        ("-2147483646", 6),
+        ("-12345678901", 6),
+        ("+123456789", 5),
+        ("+1234567890", 5),
+        ("123456789x", 5),
+        ("x123456789", 5),
+        ("1x23456789", 5),
+        ("12x4567890", 5),
+        ("1/23456789", 5),
+        ("12345678.9", 5),
+        ("123456 89", 4),
+    ],
+)
+def test_a_long_index_that_is_wrong_is_refused_at_its_place(
+    isa: str, first: int, before: str, after: str, index: str, rule: int
+) -> None:
+    index = index.format(beyond=LARGEST + 1 + first)
+    for value in ("1", "0.5", "1e1"):
+        text = f"1 {before}{index}:{value}{after}\n-1 8:1\n".encode()
+        rows = parsed(text, first_index=first, stop_after=10, isa=isa)
+        token = index.partition(" ")[0].encode()
+        assert rows.bad == [(1, 3 + len(before), rule, token, "")]
+        assert rows.indices.tolist() == [8 - first]
+
+
+@pytest.mark.parametrize("isa", ["portable", ""])
+@pytest.mark.parametrize("zeros", range(1, 14))
+def test_an_index_of_zeros_only_is_an_index_0(isa: str, zeros: int) -> None:
+    text = f"1 {'0' * zeros}:1 5:1\n".encode()
+    assert parsed(text, first_index=0, isa=isa).indices.tolist() == [0, 5]
+    assert parsed(text, first_index=1, isa=isa).bad == [(1, 3, 7, b"0", "")]
+
+
+LONG = st.one_of(
+    st.integers(0, 10**12).map(str),
+    st.integers(2**31 - 4, 2**31 + 2).map(str),
+    st.text("0123456789", min_size=7, max_size=12),
+    st.text("0123456789+-x ", min_size=7, max_size=12),
+)
+
+
+@given(
+    st.lists(st.tuples(LONG, st.sampled_from(["1", "0.5", "-2", "0.123456789", "33"])), max_size=8), st.integers(0, 1)
+)
+@settings(max_examples=300, deadline=None)
+def test_long_indices_are_read_as_the_textbook_reads_them(pairs: list[tuple[str, str]], first: int) -> None:
+    line = ("1 " + " ".join(f"{index}:{value}" for index, value in pairs)).encode()
+    try:
+        row = textbook.parse_line(line, first, "")
+    except (textbook.Refused, textbook.ZeroIndex):
+        row = None
+    for isa in ("portable", ""):
+        rows = parsed(line, first_index=first, isa=isa)
+        assert (row is None) == (len(rows.bad) == 1)
+        if row is not None:
+            assert list(zip(rows.indices.tolist(), rows.values.tolist(), strict=True)) == list(row.features)
 
 
 def test_the_environment_can_ask_for_the_portable_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,18 +86,27 @@ class Reading(Options):
         from rarestream.readers.options import FormatOptions, options_of
 
         common = options_of(FormatOptions)
-        found = super().parameters(group)
+        found = super().usual_parameters(group)
         for name, (info, formats) in options_of_formats().items():
             if info.commands in cls.commands:
                 title = cls.title if name in common else f"Reading {', '.join(formats)}"
                 found.append(_parameter(info, cls.defaults.get(name, info.default_text), group, title))
         return sorted(found, key=lambda parameter: parameter.title != cls.title)
 
+    @classmethod
+    def usual_parameters(cls, group: str) -> list[Parameter]:
+        """The options that all formats have."""
+        from rarestream.readers.options import FormatOptions, options_of
+
+        found = super().usual_parameters(group)
+        for name, info in options_of(FormatOptions).items():
+            if info.commands in cls.commands:
+                found.append(_parameter(info, cls.defaults.get(name, info.default_text), group, cls.title))
+        return found
+
     def settings(self) -> dict[str, Any]:
         """The arguments of `read` that were given: on the command line, or else in the file of --config."""
-        from rarestream.readers.formats import options_of_formats
-
-        infos = {name: info for name, (info, _) in options_of_formats().items()}
+        infos = self._infos()
         found = {
             name: value
             for name, value in self._configured().items()
@@ -111,6 +120,17 @@ class Reading(Options):
                 with self.reported():
                     found[name] = infos[name].checked(value)
         return found
+
+    def _infos(self) -> Mapping[str, OptionInfo]:
+        """The options that may have been given, by name."""
+        from rarestream.readers.options import FormatOptions, options_of
+
+        common = options_of(FormatOptions)
+        if self.config is None and all(name in common or name in ("format", "config") for name in vars(self)):
+            return common
+        from rarestream.readers.formats import options_of_formats
+
+        return {name: info for name, (info, _) in options_of_formats().items()}
 
     def settings_for(self, model: Model, data: Sequence[str]) -> dict[str, Any]:
         """The arguments of `read` for data that a model scores: those given, and what it remembers for the others."""

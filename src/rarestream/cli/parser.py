@@ -21,6 +21,7 @@ from __future__ import annotations
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
 HELP_FLAGS = ("-h", "--help")
@@ -90,7 +91,12 @@ class Options:
 
     @classmethod
     def parameters(cls, group: str) -> list[Parameter]:
-        """The options, as those of the parameter `group` of a command."""
+        """All options, as those of the parameter `group` of a command."""
+        return cls.usual_parameters(group)
+
+    @classmethod
+    def usual_parameters(cls, group: str) -> list[Parameter]:
+        """Those of the options that are quickly found: all of them, unless a derived class knows better."""
         found = []
         for name, hint in typing.get_type_hints(cls, include_extras=True).items():
             if hasattr(hint, "__metadata__"):
@@ -154,8 +160,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {near}?" if near else ""
 
 
-def parameters_of(function: Callable[..., None]) -> list[Parameter]:
-    """The parameters of a command, those of its Options among them."""
+def parameters_of(function: Callable[..., None], usual: bool = False) -> list[Parameter]:
+    """The parameters of a command, those of its Options among them; `usual`: only those that are quickly found."""
     parameters: list[Parameter] = []
     positional = function.__defaults__ or ()
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -165,7 +171,7 @@ def parameters_of(function: Callable[..., None]) -> list[Parameter]:
     }
     for name, hint in typing.get_type_hints(function, include_extras=True).items():
         if isinstance(hint, type) and issubclass(hint, Options):
-            parameters += hint.parameters(name)
+            parameters += hint.usual_parameters(name) if usual else hint.parameters(name)
         elif hasattr(hint, "__metadata__"):
             parameters.append(_parameter(name, hint, defaults, None, "Options"))
     return parameters
@@ -183,14 +189,30 @@ def _parameter(name: str, hint: Any, defaults: Mapping[str, Any], group: str | N
 
 
 class Command:
-    """A function and the words it takes."""
+    """A function and the words it takes.
 
-    def __init__(self, name: str, function: Callable[..., None]) -> None:
-        self.name, self.function = name, function
-        self.parameters = parameters_of(function)
-        self.arguments = [parameter for parameter in self.parameters if isinstance(parameter.spec, Argument)]
-        self.options = [parameter for parameter in self.parameters if isinstance(parameter.spec, Option)]
-        self.by_flag = {flag: parameter for parameter in self.options for flag in parameter.flags}
+    To know all options of a command that reads data, the modules of all formats are imported. Most runs name none of
+    these options: with `usual`, the command knows only the others.
+    """
+
+    def __init__(self, name: str, function: Callable[..., None], usual: bool = False) -> None:
+        self.name, self.function, self.usual = name, function, usual
+
+    @cached_property
+    def parameters(self) -> list[Parameter]:
+        return parameters_of(self.function, self.usual)
+
+    @cached_property
+    def arguments(self) -> list[Parameter]:
+        return [parameter for parameter in self.parameters if isinstance(parameter.spec, Argument)]
+
+    @cached_property
+    def options(self) -> list[Parameter]:
+        return [parameter for parameter in self.parameters if isinstance(parameter.spec, Option)]
+
+    @cached_property
+    def by_flag(self) -> dict[str, Parameter]:
+        return {flag: parameter for parameter in self.options for flag in parameter.flags}
 
     def run(self, words: Sequence[str]) -> None:
         """Call the function with what the words say; print the help page if they ask for it."""
@@ -202,6 +224,10 @@ class Command:
 
     def parse(self, words: Sequence[str]) -> dict[str, Any] | None:
         """What the function is called with; None if help is asked for. Raises UsageError."""
+        if not self.usual:
+            usual = Command(self.name, self.function, usual=True)
+            if usual._knows(words):
+                return usual.parse(words)
         given: dict[str, Any] = {}
         rest = []
         for flag, word in self._scan(words):
@@ -227,6 +253,13 @@ class Command:
         if rest:
             raise UsageError(f"Unexpected argument {rest[0]!r}.")
         return self._values(given)
+
+    def _knows(self, words: Sequence[str]) -> bool:
+        """Whether these words name only options that are known here, and do not ask for help."""
+        try:
+            return not any(flag in HELP_FLAGS for flag, _ in self._scan(words))
+        except UsageError:
+            return False
 
     def _scan(self, words: Sequence[str]) -> Iterator[tuple[str | None, str]]:
         """Flags with their values, and arguments with None, in order: --flag VALUE, --flag=VALUE, -fVALUE, -ab."""

@@ -1,14 +1,18 @@
 """Training and evaluation: a reader, a model and a metric together.
 
-Progressive validation while training, evaluation on held-out rows, AUC against model size, and resuming.
+Progressive validation while training, evaluation on held-out rows, AUC against model size, and resuming. Names are
+imported when first used: a command that trains evaluates nothing.
 """
 
-from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
-from rarestream.evaluate.resume import Place, column_base, place_in, reading_settings, remembered
-from rarestream.evaluate.scorefile import evaluate_scores
-from rarestream.evaluate.sizes import can_draw, figure, path
-from rarestream.evaluate.training import Step, TrainingRun, doubling, train
-from rarestream.pruning import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
+    from rarestream.evaluate.resume import Place, column_base, place_in, reading_settings, remembered
+    from rarestream.evaluate.scorefile import evaluate_scores
+    from rarestream.evaluate.sizes import can_draw, figure, path
+    from rarestream.evaluate.training import Step, TrainingRun, doubling, train
+    from rarestream.pruning import Path
 
 __all__ = [
     "Evaluation",
@@ -30,3 +34,25 @@ __all__ = [
     "remembered",
     "train",
 ]
+_MODULES = {
+    "heldout": ["Evaluation", "Evaluator", "evaluate", "has_learned"],
+    "resume": ["Place", "column_base", "place_in", "reading_settings", "remembered"],
+    "scorefile": ["evaluate_scores"],
+    "sizes": ["Path", "can_draw", "figure", "path"],
+    "training": ["Step", "TrainingRun", "doubling", "train"],
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    for module, names in _MODULES.items():
+        if name in names:
+            value: object = getattr(import_module(f"rarestream.evaluate.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'rarestream.evaluate' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,12 +1,18 @@
-"""The registry of learners by name: what brings a new one to the command line, the adapters and the tests."""
+"""The registry of learners by name: what brings a new one to the command line, the adapters and the tests.
+
+A learner registers when its module is imported, which happens when it is first asked for. index.py says which module
+that is; modules that it does not know (yet) are imported whenever a name is looked for that it does not know.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 from rarestream.errors import nearest
+from rarestream.learners import index
 from rarestream.learners.base import Learner
 
 L = TypeVar("L", bound=type[Learner])
@@ -33,21 +39,54 @@ def learner_names() -> list[str]:
     list of str
         What `make_learner`, `Model` and the command line accept, sorted.
     """
-    return sorted(_registry)
+    _import_new()
+    return sorted({*index.NAMES, *_registry})
 
 
 def learner_classes() -> list[type[Learner]]:
     """Return the class of every registered learner, sorted by name."""
+    for module in {*index.NAMES.values()}:
+        _import_one(module)
+    _import_new()
     return sorted({cls for cls, _ in _registry.values()}, key=lambda cls: cls.__name__)
 
 
 def learner_class(name: str) -> tuple[type[Learner], dict[str, Any]]:
     """Return the class that a name stands for, and the settings that the name fixes; ValueError if it is unknown."""
     if name not in _registry:
+        _import_one(index.NAMES.get(name))
+    if name not in _registry:
         near = nearest(name, _registry)
         hint = f"did you mean {near!r}? There" if near else "there"
         raise ValueError(f"no learner is called {name!r}; {hint} are {', '.join(learner_names())}.")
     return _registry[name]
+
+
+def learner_of_class(name: str) -> type[Learner] | None:
+    """Return the learner whose class has a name, such as DualAveraging; None if there is none."""
+    for _ in range(2):
+        for cls, _ in _registry.values():
+            if cls.__name__ == name:
+                return cls
+        _import_one(index.CLASSES.get(name))
+    return None
+
+
+def _import_one(module: str | None) -> None:
+    """Import a module of this package; the new ones if it is not known which."""
+    if module is None:
+        _import_new()
+    else:
+        import_module(f"rarestream.learners.{module}")
+
+
+def _import_new() -> None:
+    """Import the modules of this package that index.py does not list."""
+    from pkgutil import iter_modules
+
+    for module in iter_modules(import_module("rarestream.learners").__path__):
+        if module.name not in index.MODULES:
+            import_module(f"rarestream.learners.{module.name}")
 
 
 def make_learner(name: str, **settings: Any) -> Learner:

@@ -9,7 +9,6 @@ arrays give the same bytes. The format is specified in docs/model-file.md.
 from __future__ import annotations
 
 import io
-import json
 import math
 import mmap
 import os
@@ -45,6 +44,8 @@ def peek(path: str | os.PathLike[str]) -> Header | None:
 
     It is recognised by its contents, whatever its name. No arrays are read, and nothing else is checked.
     """
+    import json
+
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -73,6 +74,8 @@ def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
 
 def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return the bytes of the file of a header and arrays; ModelFileError if they cannot be stored."""
+    import json
+
     from safetensors.numpy import save
 
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -98,6 +101,8 @@ def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
 
 def _parsed(file: IO[bytes], size: int | None, name: str, mapped: bool = False) -> tuple[Header, Arrays]:
     """Return the header and the arrays of a file of `size` bytes; None: a pipe, of unknown size."""
+    import json
+
     text = _container(file, size, name)
     metadata, entries = _entries(text, name)
     try:
@@ -166,6 +171,8 @@ def _container(file: IO[bytes], size: int | None, name: str) -> bytes:
 
 def _entries(text: bytes, name: str) -> tuple[dict[str, str], list[_Entry]]:
     """Return the metadata, and the entries of the arrays, which follow each other without a gap."""
+    import json
+
     kinds = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
     try:
         whole = json.loads(text)
@@ -218,4 +225,6 @@ def _as_written(header: Header, text: str) -> bool:
 
 
 def _json(value: Any) -> str:
+    import json
+
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -6,7 +6,6 @@ The compression is recognised by the suffix of the name, and by the first bytes 
 from __future__ import annotations
 
 import importlib
-import zlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -40,6 +39,8 @@ class _Zlib:
     """zlib's decompressor leaves unused input to its caller; this one keeps it, as the other decompressors do."""
 
     def __init__(self) -> None:
+        import zlib
+
         self._inside = zlib.decompressobj(wbits=31)
 
     @property

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import chain
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -21,6 +20,9 @@ from rarestream.blocks import Block, concatenate
 from rarestream.errors import DataError, advice
 from rarestream.features import Hashed
 from rarestream.system import free_memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Keys = NDArray[np.uint64]
 Spaces = list[Hashed | None]  # of the blocks in temporary files, which hold only their numbers
@@ -99,6 +101,7 @@ def _shuffled(
             yield from _in_order(waiting, keys(seed, 0, rows))
         return
     import tempfile
+    from pathlib import Path
 
     with tempfile.TemporaryDirectory(prefix="rarestream-shuffle-") as folder:
         keyed = _keyed(chain(waiting, blocks), seed, total)

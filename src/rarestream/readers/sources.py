@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from rarestream.errors import DataError, plain
@@ -255,9 +254,9 @@ def _from_path(path: str) -> Source:
     if os.path.isdir(path):
         raise DataError(f"{plain(path)}: is a directory. Name its files, for example {plain(path.rstrip('/'))}/*.svm")
     if not regular:
-        return Source(plain(path), Path(path).name, None, path)
+        return Source(plain(path), os.path.basename(path), None, path)
     with _opened(path) as file:
-        return Source(plain(path), Path(path).name, os.fstat(file.fileno()).st_size, path)
+        return Source(plain(path), os.path.basename(path), os.fstat(file.fileno()).st_size, path)
 
 
 def _from_file(file: Any) -> Source:
@@ -265,7 +264,7 @@ def _from_file(file: Any) -> Source:
     name = name if isinstance(name, str) else "<file>"
     if isinstance(file, io.TextIOBase):
         raise DataError(f"{name}: is open as text; open it in binary mode, 'rb'.")
-    base = Path(name).name
+    base = os.path.basename(name)
     if not (hasattr(file, "seekable") and file.seekable()):
         return Source(name, base, None, file=file)
     start = file.tell()

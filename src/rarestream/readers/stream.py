@@ -64,7 +64,8 @@ def read(
         Seed of a random order of the rows, which depends only on the seed. By default rows come in the order of the
         data.
     threads : int, >= 0, optional
-        Number of threads that parse ahead. By default 2, or 0 on a single core.
+        Number of threads that parse ahead; the rows do not depend on it. By default 0 on a single core, else one for
+        every core but one, at least 2 and at most 8.
     memory : int, >= 1, optional
         Bytes of memory for a shuffle; temporary files are used beyond that. By default a quarter of the free memory.
     finished : bool, default True
@@ -94,9 +95,14 @@ def read(
     return Stream(sources, found, found.make_options(**options), rows=rows, named=format, features=features)
 
 
+MOST_THREADS = 8  # that parse by default: each holds a chunk, and more than this are waiting for whoever learns
+
+
 def _spare_threads() -> int:
-    """Return the default number of threads. On a single core a thread that parses ahead gains nothing."""
-    return 2 if cores() > 1 else 0
+    """Return the default number of threads: on a single core a thread that parses ahead gains nothing, and of many one
+    is left to whoever uses the rows."""
+    there = cores()
+    return 0 if there < 2 else min(max(2, there - 1), MOST_THREADS)
 
 
 class Stream:

@@ -1,0 +1,57 @@
+"""The modules of this package, and which learner each has, by name and by class. Written by tests/generated.py."""
+
+MODULES = {
+    "adagrad",
+    "adaoam",
+    "auto",
+    "base",
+    "dual_averaging",
+    "fsauc",
+    "ftrl_auc",
+    "ftrl_proximal",
+    "index",
+    "oam",
+    "opauc",
+    "pairs",
+    "rda",
+    "registry",
+    "settings",
+    "solam",
+    "spam",
+    "span",
+    "spauc",
+    "state",
+}
+
+NAMES = {
+    "adagrad": "adagrad",
+    "adaoam": "adaoam",
+    "auto": "auto",
+    "dual-auc": "dual_averaging",
+    "dual-logistic": "dual_averaging",
+    "fsauc": "fsauc",
+    "ftrl-auc": "ftrl_auc",
+    "ftrl-proximal": "ftrl_proximal",
+    "oam": "oam",
+    "opauc": "opauc",
+    "rda": "rda",
+    "solam": "solam",
+    "spam": "spam",
+    "spauc": "spauc",
+}
+
+CLASSES = {
+    "AdaGrad": "adagrad",
+    "AdaOam": "adaoam",
+    "Auto": "auto",
+    "DualAveraging": "dual_averaging",
+    "Fsauc": "fsauc",
+    "FtrlAuc": "ftrl_auc",
+    "FtrlProximal": "ftrl_proximal",
+    "Oam": "oam",
+    "Opauc": "opauc",
+    "Rda": "rda",
+    "Solam": "solam",
+    "Spam": "spam",
+    "Spauc": "spauc",
+}
