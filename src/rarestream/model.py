@@ -304,38 +304,62 @@ class Model:
         named = _is_mapping(indices)
         if named and values is not None:  # label and importance by position
             label, importance = values, importance if label is None else label
-        one = self._one
-        if one is not None:
-            space = self._space
-            if not named:
-                score = one.learn(indices, values, label, importance) if space is None else None
-            elif space is not None and space.plan is not None:
-                score = one.learn_named(indices, label, importance, space.parser(), space.names)
-            else:
-                score = None
-            if score is not None:  # it was learned, and the gate is closed
-                try:
-                    self._coef = None
-                    self.rows += 1
-                    positive = label == 1
-                    if positive:
-                        self.positives += 1
-                    sorted_rows = self.order.add_one(positive)
-                finally:
-                    self._gate.end_learning()
-                if sorted_rows is not None:
-                    warnings.warn(SortedRowsWarning(sorted_rows), stacklevel=2)
-                return score
+        score = self.learn_usual(indices, values, label, importance, named)
+        if score is not None:
+            return score
         row = (
             self._named_row("Model.learn_one", indices, label, importance)
             if named
             else _one_row(indices, values, label, importance)
         )
         score = float(self.learn(row)[0])
-        self._prepare_one()
+        self.prepare_one()
         return score
 
-    def _prepare_one(self) -> None:
+    def learn_usual(
+        self, indices: Any, values: Any, label: Any, importance: Any = None, named: bool = False
+    ) -> float | None:
+        """Learn a row as `learn_one` does, in one call of the core, if there is nothing unusual about it.
+
+        Returns
+        -------
+        float or None
+            The score that the row had before; None if nothing was learned: it has to go another way.
+        """
+        one, space = self._one, self._space
+        if one is None:
+            return None
+        if not named:
+            score = one.learn(indices, values, label, importance) if space is None else None
+        elif space is not None and space.plan is not None:
+            score = one.learn_named(indices, label, importance, space.parser(), space.names)
+        else:
+            return None
+        if score is None:
+            return None
+        try:  # it was learned, and the gate is closed
+            self._coef = None
+            self.rows += 1
+            positive = label == 1
+            if positive:
+                self.positives += 1
+            sorted_rows = self.order.add_one(positive)
+        finally:
+            self._gate.end_learning()
+        if sorted_rows is not None:
+            warnings.warn(SortedRowsWarning(sorted_rows), stacklevel=3)
+        return score
+
+    def score_usual(self, indices: Any, values: Any, named: bool = False) -> float | None:
+        """Score a row as `score_one` does, in one call of the core; None if it has to go another way."""
+        one, space = self._one, self._space
+        if one is None:
+            return None
+        if not named:
+            return one.score(indices, values) if space is None else None
+        return None if space is None or space.plan is None else one.score_named(indices, space.parser(names=False))
+
+    def prepare_one(self) -> None:
         """Make what the next rows that come alone are learned and scored with, unless another thread learns."""
         if self._one is None and self._gate.begin_scoring():
             try:
@@ -407,20 +431,13 @@ class Model:
         DataError
             If an argument is invalid, or for the reasons of `score`.
         """
-        named, one = _is_mapping(indices), self._one
-        if one is not None:
-            space = self._space
-            if not named:
-                score = one.score(indices, values) if space is None else None
-            elif space is not None and space.plan is not None:
-                score = one.score_named(indices, space.parser(names=False))
-            else:
-                score = None
-            if score is not None:
-                return score
+        named = _is_mapping(indices)
+        score = self.score_usual(indices, values, named)
+        if score is not None:
+            return score
         row = self._named_row("Model.score_one", indices, names=False) if named else _one_row(indices, values)
         score = float(self.score(row)[0])
-        self._prepare_one()
+        self.prepare_one()
         return score
 
     # -- explaining scores

@@ -153,7 +153,11 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classes is None and sample_weight is None and self._quick_to_check(X):
             labels = self._quick_labels(y, X.shape[0])
             if labels is not None:
-                self.model_.learn(self._checked(canonical(X.indptr, X.indices, X.data, copy=False), labels))
+                model, alone = self.model_, _is_one_row(X)
+                if not alone or model.learn_usual(X.indices, X.data, labels[0]) is None:
+                    model.learn(self._checked(canonical(X.indptr, X.indices, X.data, copy=False), labels))
+                    if alone:
+                        model.prepare_one()
                 return self
         first = not hasattr(self, "model_")
         if self._is_hashed(X) if first else self._hashed:
@@ -188,11 +192,15 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_samples,)
         """
         if self._quick_to_check(X):
+            model, alone = self.model_, _is_one_row(X)
+            if alone and (score := model.score_usual(X.indices, X.data)) is not None:
+                return np.array([score - model.threshold])
             block = self._checked(canonical(X.indptr, X.indices, X.data, copy=False))
+            if alone:
+                model.prepare_one()
         else:
             check_is_fitted(self)
-            block = self._rows_to_score(X, self._space)
-        model = self.model_
+            block, model = self._rows_to_score(X, self._space), self.model_
         scores = model.score(block)
         scores -= model.threshold
         return scores
@@ -490,6 +498,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} columns."
             )
         return Block(starts, columns, entries, width, labels, None, None, own)
+
+
+def _is_one_row(X: Any) -> bool:
+    """Return whether a CSR matrix has one row, which is all of its entries."""
+    starts = X.indptr
+    return len(starts) == 2 and starts[0] == 0 and starts[1] == len(X.indices)
 
 
 def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.float64] | None]:
