@@ -128,7 +128,8 @@ private:
         for (Step step = Step::next; step == Step::next;) {
             at = fast_pairs_(at, builder_);
             if (*at == '\n') break;
-            at = some_pairs(at, builder_, 8);  // what AVX2 stopped at may just be a longer number
+            // What AVX2 stopped at may just be a longer number. After a long index, as they ascend, all are long.
+            at = some_pairs(at, builder_, leading_digits(load_digits(at)) == 8 ? PTRDIFF_MAX : 8);
             if (*at == '\n') break;
             const char* const stop = separator(at);
             if (*stop == ':') {

@@ -1,7 +1,8 @@
 // The fast path for the pairs that nearly all files consist of:  index ':' value ' '  with an index of one to ten digits
-// and a value without exponent. The portable version parses any such value; the AVX2 version parses d and d.ffff of up to
-// sixteen decimals and leaves the others to the portable one. Both give the number nearest to the text: they compute a
-// whole number exactly and round once, in the division; what is too long for that goes to nearest_double.
+// and a value without exponent. The portable version parses any such pair; the AVX2 version parses indices of up to
+// eight digits, d and d.ffff of up to sixteen decimals, and leaves the others to the portable one. Both give the number
+// nearest to the text: they compute a whole number exactly and round once, in the division; what is too long for that goes
+// to nearest_double.
 #pragma once
 
 #include <cstdint>
@@ -194,13 +195,6 @@ RARESTREAM_AVX2 inline bool fast_pair(const char* at, unsigned colon, unsigned s
     return true;
 }
 
-// The same with an index of nine or ten digits. Apart, so that those of fewer digits cost no more for it.
-RARESTREAM_AVX2 __attribute__((noinline)) inline bool long_pair(const char* at, unsigned colon, unsigned stop,
-                                                                std::int32_t first, float& value, std::uint32_t& index) {
-    const unsigned more = colon - 8;
-    return more - 1 <= 1 && fast_pair(at + more, 8, stop - more, value, index) && prepend_digits(at, more, first, index);
-}
-
 // Two pairs whose values have one digit each, as in 17:1 205:1, side by side: colons stand at c and c2, ends at s and s2.
 RARESTREAM_AVX2 inline bool two_of_one_digit(const char* at, unsigned c, unsigned s, unsigned c2, unsigned s2, float* value,
                                              std::int32_t first, std::uint64_t& both) {
@@ -223,8 +217,7 @@ RARESTREAM_AVX2 inline const char* fast_pairs_avx2(const char* at, RowBuilder& r
     for (;;) {
         // Two pairs from each 64 bytes: with as many as there are, the end of the loop would be mispredicted.
         std::uint64_t mask = separators(at);
-        const unsigned c = next_bit(mask), s = next_bit(mask);
-        unsigned c2 = next_bit(mask), s2 = next_bit(mask);
+        const unsigned c = next_bit(mask), s = next_bit(mask), c2 = next_bit(mask), s2 = next_bit(mask);
         std::uint64_t both;
         std::uint32_t whole;
         if (s == c + 2 && s2 == c2 + 2 && two_of_one_digit(at, c, s, c2, s2, run.value, run.first, both)) {
@@ -232,20 +225,16 @@ RARESTREAM_AVX2 inline const char* fast_pairs_avx2(const char* at, RowBuilder& r
             run.add(static_cast<std::int32_t>(both >> 32));
             at += s2;
         } else {
-            if (s == 64 || at[s] == ':') break;
-            if (!fast_pair(at, c, s, *run.value, whole) && !long_pair(at, c, s, run.first, *run.value, whole)) break;
+            if (s == 64 || at[s] == ':' || !fast_pair(at, c, s, *run.value, whole)) break;
             run.add(static_cast<std::int32_t>(whole - static_cast<std::uint32_t>(run.first)));
             at += s;
             if (*at != ' ') break;
             ++at;
             if (s2 == 64) continue;  // the second pair is cut off: load again from its start
             const unsigned done = s + 1;
-            c2 -= done;
-            s2 -= done;
-            if (at[s2] == ':') break;
-            if (!fast_pair(at, c2, s2, *run.value, whole) && !long_pair(at, c2, s2, run.first, *run.value, whole)) break;
+            if (at[s2 - done] == ':' || !fast_pair(at, c2 - done, s2 - done, *run.value, whole)) break;
             run.add(static_cast<std::int32_t>(whole - static_cast<std::uint32_t>(run.first)));
-            at += s2;
+            at += s2 - done;
         }
         if (*at != ' ') break;
         ++at;
