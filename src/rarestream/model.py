@@ -218,7 +218,8 @@ class Model:
             done, scores = block[:learned], scores[:learned]
             width = int(done.indices.max(initial=-1)) + 1
         assert done.labels is not None
-        positives = done.labels.tobytes().count(1)  # of one row, a fifth of what np.count_nonzero takes
+        labels = done.labels  # of one row, counting bytes takes a fifth of the time of np.count_nonzero
+        positives = labels.tobytes().count(1) if len(labels) < 64 else int(np.count_nonzero(labels > 0))
         self.rows += learned
         self.positives += positives
         if width > self._n_features:
