@@ -125,7 +125,7 @@ def test_no_clear_winner_is_said(events, tmp_path):
 @pytest.mark.parametrize(
     "words, code, says",
     [
-        (["--memory", "1000"], 3, "needs .* for 24 settings"),
+        (["--memory", "1000"], 3, "need .* for 24 settings"),
         (["--memory", "lots"], 2, "must be a size, such as 500M or 4G, got 'lots'"),
         (["--set", "l1=1"], 2, "name it with --learner"),
         (["-l", "auto"], 2, "got 'auto'"),
