@@ -12,6 +12,7 @@ namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
 struct DualAveraging {
+    static constexpr bool HINGE = true;
     double logistic, gamma, lam, beta, r;
 
     template <class Real>
@@ -27,7 +28,8 @@ struct DualAveraging {
     double slope_of_counted(Tally& tally, double s, bool positive, double h) const {
         if (logistic == 0) {  // squared hinge: beyond the margin the slope is 0
             const double error = tally.margin_error(s, positive), share = tally.share_of_others(positive);
-            return positive == (error < 0) ? pairwise_slope(share, error) : 0;
+            const double y = positive ? 1 : -1;
+            return pairwise_slope(share, y * error < 0 ? error : 0.0);
         }
         const double c = logistic_slope(s + tally.w0, positive);
         tally.step_intercept(c, h, gamma, beta);
