@@ -64,7 +64,7 @@ private:
 template <class T>
 double estimated_distinct(const T* scores, std::size_t n) {
     const std::size_t sample = std::min<std::size_t>(1024, n / 64), step = sample ? n / sample : 1;
-    TieCounts<T> counts(2 * sample);
+    TieCounts<T> counts(sample);
     for (std::size_t i = 0; i < sample; ++i) counts.add(scores[i * step], false);
     const std::size_t found = counts.found();
     double once = 0, twice = 0;
