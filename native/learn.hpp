@@ -90,7 +90,7 @@ RARESTREAM_ALWAYS_INLINE bool exceeds_step_limit(double s, double a, double b, d
     return !(h >= SMALLEST_IMPORTANCE) || exceeds_step_limit<Real, Rule>(length * slope * (h > 1 ? h : 1));
 }
 
-// Whether the slope of a learner's loss is often exactly 0.
+// Whether the slope of a learner's loss is often exactly 0; the learner then has `slope_without_branch` too.
 template <class Learner>
 constexpr auto has_hinge(int) -> decltype(Learner::HINGE) {
     return Learner::HINGE;
@@ -218,9 +218,13 @@ __attribute__((noinline)) std::int64_t learn_some(std::int64_t i, std::int64_t e
         const bool positive = rows.labels[i] > 0;
         if constexpr (PAIRS > 1)
             count_features<PAIRS>(pairs + 1, row, positive, h, positive ? tally.n_pos : tally.n_neg, RoundingBits(tally));
-        const double c = learner.slope(tally, s, positive, h);
+        double c;
+        if constexpr (SHORT && HINGE)
+            c = learner.slope_without_branch(tally, s, positive, h);
+        else
+            c = learner.slope(tally, s, positive, h);
         if constexpr (!SHORT)
-            if (row.exceeds_largest) rescale_gathered(rule, largest, row, scratch);
+            if (row.exceeds_largest) rescale_gathered(Rule(rule), largest, row, scratch);  // a copy: its address is known
         if constexpr (SHORT && HINGE) {
             std::uint64_t bits;
             std::memcpy(&bits, &c, sizeof bits);

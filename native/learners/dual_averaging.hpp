@@ -28,12 +28,19 @@ struct DualAveraging {
     double slope_of_counted(Tally& tally, double s, bool positive, double h) const {
         if (logistic == 0) {  // squared hinge: beyond the margin the slope is 0
             const double error = tally.margin_error(s, positive), share = tally.share_of_others(positive);
-            const double y = positive ? 1 : -1;
-            return pairwise_slope(share, y * error < 0 ? error : 0.0);
+            return positive == (error < 0) ? pairwise_slope(share, error) : 0;
         }
         const double c = logistic_slope(s + tally.w0, positive);
         tally.step_intercept(c, h, gamma, beta);
         return c;
+    }
+
+    // The same slope without a branch on the score.
+    double slope_without_branch(Tally& tally, double s, bool positive, double h) const {
+        if (logistic != 0) return slope(tally, s, positive, h);
+        tally.count(s, positive, h);
+        const double error = tally.margin_error(s, positive), y = positive ? 1 : -1;
+        return pairwise_slope(tally.share_of_others(positive), y * error < 0 ? error : 0.0);
     }
 
     DualAveraging in_units(const DecayedUnits& units) const {
