@@ -36,11 +36,14 @@ struct DualAveraging {
     }
 
     // The same slope without a branch on the score.
-    double slope_without_branch(Tally& tally, double s, bool positive, double h) const {
-        if (logistic != 0) return slope(tally, s, positive, h);
+    RARESTREAM_ALWAYS_INLINE double slope_without_branch(Tally& tally, double s, bool positive, double h) const {
         tally.count(s, positive, h);
-        const double error = tally.margin_error(s, positive), y = positive ? 1 : -1;
-        return pairwise_slope(tally.share_of_others(positive), y * error < 0 ? error : 0.0);
+        if (logistic == 0) {
+            const double error = tally.margin_error(s, positive), share = tally.share_of_others(positive);
+            const double y = positive ? 1 : -1, missing = y * error;
+            return pairwise_slope(share, y * (missing < 0 ? missing : 0.0));
+        }
+        return slope_of_counted(tally, s, positive, h);
     }
 
     DualAveraging in_units(const DecayedUnits& units) const {
