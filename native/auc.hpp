@@ -2,6 +2,7 @@
 //
 // Rows are split by score into buckets that fit in the cache, each class apart (auc_buckets.hpp). A positive wins against
 // all negatives of lower buckets, which only needs their number; the pairs within a bucket are counted by auc_cells.hpp.
+// Scores that are mostly ties are counted at each distinct score instead (auc_ties.hpp).
 #pragma once
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "auc_buckets.hpp"
 #include "auc_cells.hpp"
+#include "auc_ties.hpp"
 
 namespace rarestream {
 
@@ -28,6 +30,7 @@ PairCount count_pairs(const std::int8_t* labels, const T* scores, std::size_t n)
     PairCount out;
     for (std::size_t i = 0; i < n; ++i) out.n_pos += labels[i] > 0;
     out.n_neg = n - out.n_pos;
+    if (count_tied_pairs(labels, scores, n, out.twice)) return out;
     CellWins<T> wins;
     const std::size_t few = std::min(out.n_pos, out.n_neg);
     if (few < (1u << 16) && few < n / 8) {  // few enough for the cache: the other class need not be copied

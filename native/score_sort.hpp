@@ -104,9 +104,11 @@ private:
             ++low_[position & mask];
             ++high_[position >> digit];
         });
+        const std::uint32_t largest_low = *std::max_element(low_, low_ + cells);
         std::uint32_t at_low = 0, at_high = 0;
         for (std::uint32_t d = 0; d < cells; ++d) {
-            if (high_[d] > n / 4) return false;  // clustered: these passes would be wasted
+            // Clustered: these passes would be wasted, unless it is by ties, which share a low digit too.
+            if (high_[d] > n / 4 && largest_low < n / 8) return false;
             const std::uint32_t size_low = low_[d], size_high = high_[d];
             low_[d] = at_low;
             high_[d] = at_high;

@@ -226,6 +226,16 @@ RARESTREAM_ALWAYS_INLINE V soft_threshold(const V& z, typename V::Real lam) {
     return soft_threshold(z, V::all(lam));
 }
 
+// `a` if a number is not 0, else `b`; without a branch.
+template <class V>
+RARESTREAM_ALWAYS_INLINE V if_not_zero(double number, const V& a, const V& b) {
+    using R = typename V::Register;
+    const DoubleRegister numbers = broadcast(number);
+    return map_registers(a, b, [&](R x, R y) RARESTREAM_INLINE_LAMBDA {
+        return (R)(numbers != 0.0 ? (DoubleRegister)x : (DoubleRegister)y);
+    });
+}
+
 // Whether the size of every number is below a limit; false if one is not a number.
 RARESTREAM_ALWAYS_INLINE bool all_below(const F32& v, float limit) {
     bool below = true;
@@ -294,6 +304,37 @@ RARESTREAM_ALWAYS_INLINE void gather(const Pair<Real>* state, const std::int32_t
 #endif
 }
 
+// Writes lane l of eight pairs to to(l). A pair is always stored as a whole: loading it soon after two half stores would
+// stall.
+template <class Real, class To>
+RARESTREAM_ALWAYS_INLINE void store_pairs(const Vector<Real>& z, const Vector<Real>& n, To&& to) {
+#if defined(__AVX2__)
+    if constexpr (sizeof(Real) == 4) {
+        const __m256 zs = (__m256)z.part[0], ns = (__m256)n.part[0];
+        const __m256 low = _mm256_unpacklo_ps(zs, ns), high = _mm256_unpackhi_ps(zs, ns);
+        const __m128 two[4] = {_mm256_castps256_ps128(low), _mm256_castps256_ps128(high), _mm256_extractf128_ps(low, 1),
+                               _mm256_extractf128_ps(high, 1)};
+        for (int i = 0; i < 4; ++i) {
+            _mm_storel_pi(reinterpret_cast<__m64*>(to(2 * i)), two[i]);
+            _mm_storeh_pi(reinterpret_cast<__m64*>(to(2 * i + 1)), two[i]);
+        }
+    } else {
+        for (int half = 0; half < 2; ++half) {
+            const __m256d zs = (__m256d)z.part[half], ns = (__m256d)n.part[half];
+            const __m256d even = _mm256_unpacklo_pd(zs, ns), odd = _mm256_unpackhi_pd(zs, ns);
+            const __m128d one[4] = {_mm256_castpd256_pd128(even), _mm256_castpd256_pd128(odd),
+                                    _mm256_extractf128_pd(even, 1), _mm256_extractf128_pd(odd, 1)};
+            for (int l = 0; l < 4; ++l) _mm_storeu_pd(&to(4 * half + l)->z, one[l]);
+        }
+    }
+#else
+    Real zs[LANES], ns[LANES];
+    store(zs, z);
+    store(ns, n);
+    for (int l = 0; l < LANES; ++l) *to(l) = {zs[l], ns[l]};
+#endif
+}
+
 // Writes the first `live` lanes back. A pair is always stored as a whole: loading it soon after two half stores would
 // stall.
 template <int Stride = 1, class Real>
@@ -334,6 +375,29 @@ RARESTREAM_ALWAYS_INLINE void scatter(Pair<Real>* state, const std::int32_t* at,
     store(zs, z);
     store(ns, n);
     for (int l = 0; l < LANES && l < live; ++l) *pair_of(l) = {zs[l], ns[l]};
+}
+
+// Writes all eight pairs back.
+template <int Stride = 1, class Real>
+RARESTREAM_ALWAYS_INLINE void scatter_all(Pair<Real>* state, const std::int32_t* at, const Vector<Real>& z,
+                                          const Vector<Real>& n) {
+    store_pairs<Real>(z, n, [&](int l) RARESTREAM_INLINE_LAMBDA { return state + Stride * std::int64_t{at[l]}; });
+}
+
+// Writes the first `live` lanes back, and the others to a pair of no coordinate: no branch depends on how many there are.
+// All eight of `at` are read.
+template <int Stride = 1, class Real>
+RARESTREAM_ALWAYS_INLINE void scatter_some(Pair<Real>* state, const std::int32_t* at, const Vector<Real>& z,
+                                           const Vector<Real>& n, std::int64_t live) {
+    static const std::int64_t keep[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    const std::int64_t* const kept = keep + LANES - live;
+    Pair<Real> none;
+    const auto elsewhere = reinterpret_cast<std::uintptr_t>(&none);
+    store_pairs<Real>(z, n, [&](int l) RARESTREAM_INLINE_LAMBDA {
+        const auto there = reinterpret_cast<std::uintptr_t>(state + Stride * std::int64_t{at[l]});
+        // Not `l < live ? there : elsewhere`: compilers make branches of that.
+        return reinterpret_cast<Pair<Real>*>(elsewhere + ((there - elsewhere) & static_cast<std::uintptr_t>(kept[l])));
+    });
 }
 
 }  // namespace RARESTREAM_ISA

@@ -12,6 +12,7 @@ namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
 struct DualAveraging {
+    static constexpr bool HINGE = true;
     double logistic, gamma, lam, beta, r;
 
     template <class Real>
@@ -32,6 +33,17 @@ struct DualAveraging {
         const double c = logistic_slope(s + tally.w0, positive);
         tally.step_intercept(c, h, gamma, beta);
         return c;
+    }
+
+    // The same slope without a branch on the score.
+    RARESTREAM_ALWAYS_INLINE double slope_without_branch(Tally& tally, double s, bool positive, double h) const {
+        tally.count(s, positive, h);
+        if (logistic == 0) {
+            const double error = tally.margin_error(s, positive), share = tally.share_of_others(positive);
+            const double y = positive ? 1 : -1, missing = y * error;
+            return pairwise_slope(share, y * (missing < 0 ? missing : 0.0));
+        }
+        return slope_of_counted(tally, s, positive, h);
     }
 
     DualAveraging in_units(const DecayedUnits& units) const {

@@ -102,6 +102,10 @@ def shapes(rng, labels):
     yield "clustered", 1e6 + 1e-9 * normal
     yield "few values", normal.round(1)
     yield "thousands of values", normal.round(3)
+    yield "hundreds of values", rng.integers(0, 700, n) / 7
+    yield "ties at first, then none", np.where(np.arange(n) < n // 2, normal.round(1), normal)
+    yield "ties where a sample looks", np.where(np.arange(n) % max(1, n // min(1024, n // 64)) == 0, 0.5, normal)
+    yield "both zeros", np.where(rng.random(n) < 0.5, -0.0, np.where(rng.random(n) < 0.5, 0.0, normal.round()))
     yield "two values", (normal > 0).astype(float)
     yield "one value", np.full(n, 0.25)
     yield "one value and outliers", np.where(rng.random(n) < 0.9, 0.0, normal * 1e9)
