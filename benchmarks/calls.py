@@ -44,7 +44,11 @@ class Line(NamedTuple):
 LEARN, FIT = "Model.learn", "DualAveragingClassifier.fit, csr"
 SPARSE, SPARSE_SGD = f"fit, {SHORT.name}", f"SGD fit, {SHORT.name}"
 ARRAY, ARRAY_SGD = "fit, dense 20,000 x 100", "SGD fit, dense 20,000 x 100"
-TRAIN, VW = "rarestream train, 50,000 rows", "vw, 50,000 rows"
+TRAIN, TRAIN_AUTO, VW = (
+    "rarestream train --learner dual-auc, 50,000 rows",
+    "rarestream train, 50,000 rows",
+    "vw, 50,000 rows",
+)
 LISTS, ASARRAY = "learn_one, two lists of 50", "numpy.asarray, two lists of 50"
 DICT, LOADS = "learn_one, a dict of 40", "json.loads, a row of 40"
 RACE_WIDE, RACE_NARROW = "auto, 16,384 rows, d = 2^24", "auto, 16,384 rows, d = 10^5"
@@ -53,7 +57,8 @@ LINES = (
     Line("fit on CSR vs Model.learn, rcv1b", FIT, LEARN, 1.5, 1.3, slower=True),
     Line("fit on CSR vs SGD l1 fit (shuffle=False), 21 non-zeros a row", SPARSE, SPARSE_SGD, 4.5, 6),
     Line("fit on dense 20,000 x 100 vs SGD l1 fit (shuffle=False)", ARRAY, ARRAY_SGD, 2, 3),
-    Line("rarestream train vs vw, whole programs, 50,000 rows, all cores", TRAIN, VW, 1, 1.5),
+    Line("rarestream train --learner dual-auc vs vw, whole programs, 50,000 rows, all cores", TRAIN, VW, 1, 1.5),
+    Line("rarestream train (auto, which races) vs vw, the same", TRAIN_AUTO, VW, 1, 1.5),
     Line("learn_one of two lists of 50 vs numpy.asarray of them", LISTS, ASARRAY, 1, 0.3, slower=True),
     Line("learn_one of a dict of 40 names vs json.loads of the row", DICT, LOADS, 1, 0.5, slower=True),
     Line("auto on 16,384 rows, d = 2^24 vs d = 10^5", RACE_WIDE, RACE_NARROW, 1.6, 1.3, slower=True),
@@ -142,7 +147,8 @@ def programs(folder: Path, chosen: set[str]) -> dict[str, Contestant]:
     contestants: dict[str, Contestant] = {}
     if cli := rarestream_command():
         words = [cli, "train", "--quiet", "-o", folder / "ours.rare", data.svmlight]
-        contestants[TRAIN] = command(*words, cores=2)
+        contestants[TRAIN] = command(*words, "--learner", OURS, cores=2)
+        contestants[TRAIN_AUTO] = command(*words, cores=2)
     if "vw" in chosen:
         contestants[VW] = command(*peers.vw_words(shape.d, "-d", data.vw, "-f", folder / "vw.model"), cores=2)
     return contestants
