@@ -21,7 +21,7 @@ GROUPS = {  # file: its title, and how the names of its bars begin
     "calls": ("What users call", ("fit on", "learn_one", "one row", "Model.learn_one", "DualAveragingClassifier")),
     "text": (
         "Files to a saved model",
-        ("text to saved", "VW text", "CSV", "cells hashed", "Parquet", "rarestream train vs"),
+        ("text to saved", "VW text", "CSV", "cells hashed", "Parquet", "train "),
     ),
     "metrics": ("AUC", ("exact AUC", "StreamingAuc", "path of")),
     "resources": ("Starting up, size, memory", ()),  # and whatever begins otherwise
