@@ -166,8 +166,8 @@ def test_a_race_that_is_not_over_is_told_and_can_be_settled(events, tmp_path):
     racing = Model.load(path)
     assert racing.learner.name == "auto"
     assert (
-        f"auto: {look.described(racing.leader)} leads. The file has 24 settings, which race until row 262,144; to keep "
-        "only one, pass --settle.\n"
+        f"auto: {look.described(racing.leader)} leads. The file has 24 settings, which race until row 262,144 at the latest; to "
+        "keep only one, pass --settle.\n"
     ) in done.stderr
     assert run("train", events, "--resume", path, "--max-rows", 1000, "--settle").exit_code == 0
     settled = Model.load(path)

@@ -285,7 +285,7 @@ def _where(place: Place) -> str:
 def _raced(model: Model) -> str:
     """Why the file of a model that races is large, and how to make it small."""
     settings, number = model.learner.settings, len(model.candidates)
-    end = "to the end" if settings["keep"] > 1 else f"until row {look.count(settings['rows'])}"
+    end = "to the end" if settings["keep"] > 1 else f"until row {look.count(settings['rows'])} at the latest"
     race = "1 setting, which races" if number == 1 else f"{number} settings, which race"
     return f" The file has {race} {end}; to keep only one, pass --settle."
 
