@@ -193,9 +193,10 @@ def _show(result: Evaluation, asked_groups: bool) -> None:
         _line(f"partial AUC, {100 * rate:g} % FPR", f"{value:.4f}", aside)
     if result.group_auc is not None:
         groups = result.group_auc
-        aside = f"mean of {look.counted(groups.groups, 'group')} by rows"
-        left = f"; {look.count(groups.left_out)} of one class left out" if groups.left_out else ""
-        _line("group AUC", f"{groups.value:.4f}", aside + left)
+        _line("group AUC", f"{groups.value:.4f}", f"mean of {look.counted(groups.groups, 'group')}, by their rows")
+        if groups.rows_left_out:
+            left = look.counted(groups.rows_left_out, "row")
+            _line("", "", f"without {look.counted(groups.left_out, 'group')} of one class, {left} in all")
     if result.average_precision is not None:
         _line("average precision", f"{result.average_precision:.4f}", f"a random ranking has {base:.4f}")
     for fpr, recall in result.recall_at_fpr.items():
@@ -223,8 +224,8 @@ def _show_probabilities(result: Evaluation) -> None:
         return
     worst = abs(bins.probability - bins.share).argmax()
     aside = (
-        f"{look.counted(len(bins), 'bin')}; the worst has {100 * bins.probability[worst]:.3g} %, "
-        f"and {100 * bins.share[worst]:.3g} % are positive"
+        f"{look.counted(len(bins), 'bin')}; the worst {100 * bins.probability[worst]:.3g} % "
+        f"for {100 * bins.share[worst]:.3g} % positive"
     )
     _line("calibration error", f"{result.calibration_error:.4f}", aside)
 

@@ -170,6 +170,6 @@ def _aucs(
     begins = np.flatnonzero(np.diff(group)) + 1
     fresh[begins] -= all_false[group[begins - 1]]
     below = np.cumsum(fresh) - false / 2
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         found: Floats = np.bincount(group, true * below, groups) / (all_true * all_false)
     return np.clip(found, 0.0, 1.0)

@@ -131,7 +131,7 @@ def lift_curve(
     steps = _steps("lift_curve", labels, scores, importances, points)
     rows = steps.true + steps.false
     share, lift = rows / rows[-1], (steps.true / rows) / (steps.true[-1] / rows[-1])
-    kept = thinned(share, lift, points)
+    kept = thinned(np.log(share), lift, points)  # the few rows of highest score matter most
     return LiftCurve(share[kept], lift[kept], steps.threshold[kept])
 
 

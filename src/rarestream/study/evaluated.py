@@ -70,7 +70,7 @@ def report(
     kinds = [kind for kind, _ in drawn]
     plots = {f"plot-{at}": plot(at, kind, lines) for at, (kind, lines) in enumerate(drawn)}
     panels = "".join(f'<div class=plot id="{place}"></div>' for place in plots)
-    chapters = [Chapter("numbers", "Numbers", table_html(_numbers(found)))]
+    chapters = [Chapter("numbers", "Numbers", _numbers(found))]
     if plots:
         shown = {line["method"] for _, lines in drawn for line in lines}
         switches = chips("line", {name: hue for name, hue in HUES.items() if name in shown})
@@ -90,48 +90,48 @@ def report(
 # -- tables
 
 
-def _numbers(found: Evaluation) -> Table:
+def _numbers(found: Evaluation) -> str:
     auc, groups = found.auc, found.group_auc
-    pairs = "of all pairs of a positive and a negative, the share ranked correctly"
-    rows: list[tuple[str, float | None, str, str]] = [
-        ("AUC", float(auc), f"{100 * auc.level:g} % interval {auc.low:.4f} to {auc.high:.4f}", pairs)
+    rows: list[tuple[str, float | None, str]] = [
+        ("AUC", float(auc), f"{100 * auc.level:g} % interval {auc.low:.4f} to {auc.high:.4f}{_within(auc.bound)}")
     ]
     rows += [
         (
             f"partial AUC, up to {100 * rate:g} % FPR",
             value,
-            _within(found.partial_bound.get(rate)),
-            "a perfect one has 1",
+            f"a random ranking has {rate / 2:g}, a perfect one 1{_within(found.partial_bound.get(rate))}",
         )
         for rate, value in found.partial_auc.items()
     ]
     if groups is not None:
-        out = f"{groups.groups:,} groups; {groups.left_out:,} of one class left out"
-        rows.append(("group AUC", groups.value, out, "AUC within groups, averaged by their rows"))
-    rows.append(
-        ("average precision", found.average_precision, "", f"a random ranking has {found.positives / found.rows:.3g}")
-    )
+        out = f"mean of {groups.groups:,} groups by rows; {groups.left_out:,} groups of one class are left out"
+        rows.append(("group AUC", groups.value, out))
+    base = found.positives / found.rows
+    rows.append(("average precision", found.average_precision, f"a random ranking has {base:.3g}, a perfect one 1"))
     rows += [
-        (f"recall at {100 * rate:g} % FPR", value, _within(found.recall_bound.get(rate)), "share of positives found")
+        (
+            f"recall at {100 * rate:g} % FPR",
+            value,
+            f"share of positives whose score {100 * rate:g} % of others reach{_within(found.recall_bound.get(rate))}",
+        )
         for rate, value in found.recall_at_fpr.items()
     ]
     rows += [
-        ("log loss", found.log_loss, "", "0 is best"),
-        ("normalised entropy", found.normalised_entropy, "", "below 1: better than the share of positives alone"),
-        ("Brier score", found.brier_score, "", "0 is best"),
-        ("calibration error", found.calibration_error, "", "mean distance of probability and share; 0 is best"),
+        ("log loss", found.log_loss, "0 is best"),
+        ("normalised entropy", found.normalised_entropy, "below 1: better than the share of positives alone"),
+        ("Brier score", found.brier_score, "0 is best"),
+        (
+            "calibration error",
+            found.calibration_error,
+            "mean distance of probability and share of positives; 0 is best",
+        ),
     ]
-    lines = tuple(
-        Line(name, (Cell(value, note=aside), Cell(note=meaning)))
-        for name, value, aside, meaning in rows
-        if value is not None
-    )
-    note = "Each is explained in the documentation, on the page of the measures."
-    return Table("What was measured", note, "measure", ("value", "meaning"), (Section("measure", ".4f", lines),))
+    known = [(name, f"{value:.4f}", note) for name, value, note in rows if value is not None]
+    return word_table(("measure", "value", "what to know of it"), known)
 
 
 def _within(bound: float | None) -> str:
-    return f"within {bound:.1g} of the exact value" if bound else ""
+    return f"; within {bound:.1g} of the exact value" if bound else ""
 
 
 def _bins(bins: Any) -> Table:
