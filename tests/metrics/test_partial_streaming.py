@@ -9,7 +9,7 @@ import pytest
 from test_auc_streaming import STREAMS, sketch_of, stream
 
 from rarestream.errors import DataError
-from rarestream.metrics import StreamingAuc, auc, partial_auc, recall_at_fpr
+from rarestream.metrics import StreamingAuc, auc, average_precision, partial_auc, recall_at_fpr
 
 LIMITS = [(0.001, None), (0.01, None), (0.1, None), (0.3, 0.5), (1.0, None)]
 RATES = [0.0, 0.001, 0.1, 1.0]
@@ -22,6 +22,9 @@ def check(sketch, labels, scores, importances=None):
         assert found.low - 1e-12 <= exact <= found.high + 1e-12
         assert found.low <= found.value <= found.high
         assert found.bound == max(found.high - found.value, found.value - found.low)
+    found = sketch.average_precision()
+    assert found.low - 1e-12 <= average_precision(labels, scores, importances) <= found.high + 1e-12
+    assert found.low <= found.value <= found.high
     for rate, exact in zip(RATES, recall_at_fpr(labels, scores, RATES, importances), strict=True):
         found = sketch.recall_at_fpr(rate)
         assert found.low - 1e-12 <= exact <= found.high + 1e-12
@@ -50,6 +53,7 @@ def test_the_limits_are_narrow_enough_to_be_useful():
     sketch = sketch_of(labels, scores)
     assert sketch.partial(0.1).bound < 0.001
     assert sketch.partial(0.01).bound < 0.005
+    assert sketch.average_precision().bound < 0.002
 
 
 def test_with_few_rows_it_is_exact():
@@ -62,6 +66,9 @@ def test_with_few_rows_it_is_exact():
         assert found.bound == 0
         assert found.value == partial_auc(labels, scores, max_fpr, min_recall)
     assert sketch.partial(1).value == pytest.approx(auc(labels, scores))
+    found = sketch.average_precision()
+    assert found.value == pytest.approx(average_precision(labels, scores), abs=1e-14)
+    assert found.bound < 1e-12
     for rate, exact in zip(RATES, recall_at_fpr(labels, scores, RATES), strict=True):
         assert sketch.recall_at_fpr(rate) == (exact, exact, exact)
 
@@ -69,7 +76,7 @@ def test_with_few_rows_it_is_exact():
 def test_while_a_class_is_missing_nothing_is_known():
     sketch = StreamingAuc()
     sketch.add([1, 1], [0.5, 0.7])
-    for found in (sketch.partial(0.1), sketch.recall_at_fpr(0.1)):
+    for found in (sketch.partial(0.1), sketch.recall_at_fpr(0.1), sketch.average_precision()):
         assert math.isnan(found.value)
         assert (found.low, found.high) == (0, 1)
 

@@ -197,21 +197,19 @@ def _show(result: Evaluation, asked_groups: bool) -> None:
         if groups.rows_left_out:
             left = look.counted(groups.rows_left_out, "row")
             _line("", "", f"without {look.counted(groups.left_out, 'group')} of one class, {left} in all")
-    if result.average_precision is not None:
-        _line("average precision", f"{result.average_precision:.4f}", f"a random ranking has {base:.4f}")
+    within = result.average_precision_bound
+    aside = f"within {within:.1g} of the exact value" if within else f"a random ranking has {base:.4f}"
+    _line("average precision", f"{result.average_precision:.4f}", aside)
     for fpr, recall in result.recall_at_fpr.items():
         bar = ink(look.bar(recall, 1.0, 30), "cyan")
         ink.line(f"{f'recall at {100 * fpr:g} % FPR':<{WORDS}}{f'{100 * recall:.1f} %':>8}  {bar}")
     _show_probabilities(result)
     counted = f"{look.counted(result.rows, 'row')}, {look.count(result.positives)} positive"
     ink.line(f"{counted} ({look.share(result.positives, result.rows)})")
-    if result.average_precision is None:
-        missing = ["Average precision"]
-        missing += ["calibration error"] if result.log_loss is not None else []
-        missing += ["group AUC"] if asked_groups else []
-        listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
-        verb = "is" if len(missing) == 1 else "are"
-        ink.message(f"{listed} {verb} not shown: there are too many rows to keep every score.")
+    missing = ["the calibration error"] if result.log_loss is not None and result.reliability is None else []
+    missing += ["the group AUC"] if asked_groups and result.group_auc is None else []
+    if missing:
+        ink.message(f"Without {' and '.join(missing)}: there are too many rows to keep every score.")
 
 
 def _show_probabilities(result: Evaluation) -> None:

@@ -67,11 +67,10 @@ class Evaluation:
         Number of positive rows.
     auc : Estimate
         AUC with its confidence interval.
-    average_precision : float or None
-        Average precision. None beyond 10 million rows, because it needs all scores in memory.
+    average_precision, average_precision_bound : float
+        Average precision, and by how much it may be off: 0 up to 10 million rows, beyond which it is streamed.
     recall_at_fpr, recall_bound : dict
-        Recall at false-positive rates of 0.001, 0.01, 0.05 and 0.1, and by how much each may be off: 0 up to 10 million
-        rows, beyond which they are streamed.
+        Recall at false-positive rates of 0.001, 0.01, 0.05 and 0.1, and by how much each may be off.
     partial_auc, partial_bound : dict
         Partial AUC up to false-positive rates of 0.01 and 0.1, as `partial_auc` computes it, and by how much each may
         be off.
@@ -90,8 +89,9 @@ class Evaluation:
     rows: int
     positives: int
     auc: Estimate
-    average_precision: float | None
+    average_precision: float
     recall_at_fpr: dict[float, float]
+    average_precision_bound: float = 0.0
     recall_bound: dict[float, float] = field(default_factory=dict)
     partial_auc: dict[float, float] = field(default_factory=dict)
     partial_bound: dict[float, float] = field(default_factory=dict)
@@ -115,6 +115,7 @@ class Evaluation:
             "auc_bound": self.auc.bound,
             "average_precision": self.average_precision,
             "recall_at_fpr": _by_rate(self.recall_at_fpr),
+            "average_precision_bound": self.average_precision_bound,
             "recall_at_fpr_bound": _by_rate(self.recall_bound),
             "partial_auc": _by_rate(self.partial_auc),
             "partial_auc_bound": _by_rate(self.partial_bound),
@@ -195,9 +196,9 @@ class Evaluator:
             auc_interval(labels, scores, importances),
             average_precision(labels, scores, importances),
             {fpr: float(share) for fpr, share in zip(FPRS, recall, strict=True)},
-            dict.fromkeys(FPRS, 0.0),
-            {rate: partial_auc(labels, scores, rate, importances=importances) for rate in PARTIAL},
-            dict.fromkeys(PARTIAL, 0.0),
+            recall_bound=dict.fromkeys(FPRS, 0.0),
+            partial_auc={rate: partial_auc(labels, scores, rate, importances=importances) for rate in PARTIAL},
+            partial_bound=dict.fromkeys(PARTIAL, 0.0),
         )
         if self._probability is not None:
             rows = labels, self._probability(scores), importances
@@ -219,17 +220,19 @@ class Evaluator:
         return found
 
     def _streamed(self, sketch: StreamingAuc) -> Evaluation:
+        precision = sketch.average_precision()
         recall = {rate: sketch.recall_at_fpr(rate) for rate in FPRS}
         partial = {rate: sketch.partial(rate) for rate in PARTIAL}
         found = Evaluation(
             self._rows,
             self._positives,
             sketch.auc,
-            None,
+            precision.value,
             {rate: one.value for rate, one in recall.items()},
-            {rate: one.bound for rate, one in recall.items()},
-            {rate: one.value for rate, one in partial.items()},
-            {rate: one.bound for rate, one in partial.items()},
+            precision.bound,
+            recall_bound={rate: one.bound for rate, one in recall.items()},
+            partial_auc={rate: one.value for rate, one in partial.items()},
+            partial_bound={rate: one.bound for rate, one in partial.items()},
         )
         if self._probability is None:
             return found

@@ -181,6 +181,24 @@ class StreamingAuc:
         low, value, high = (float(curve.recall[at]) if at >= 0 else 0.0 for at in reached.tolist())
         return Bounded(value, max(0.0, low - pos.too_low), min(1.0, high + pos.too_high))
 
+    def average_precision(self) -> Bounded:
+        """Return the average precision so far, as `average_precision` computes it, with certified limits.
+
+        Returns
+        -------
+        Bounded
+            As for `partial`. The limits are narrow only if positives are many more than about a ten-thousandth of the
+            negatives, which is how well the number of false positives is known.
+        """
+        from rarestream.metrics.curves import average_precision_limits
+
+        pos, neg, curve = self._curve()
+        if curve is None:
+            return Bounded(math.nan, 0.0, 1.0)
+        totals = float(pos.weights.sum()), float(neg.weights.sum())
+        value, low, high = average_precision_limits(*curve, totals, pos.errors, neg.errors)
+        return Bounded(value, max(0.0, min(low, value)), min(1.0, max(high, value)))
+
     def _curve(self) -> tuple[_Points, _Points, Roc | None]:
         """Return the points of both classes, and the ROC curve through them; None while a class is missing.
 
@@ -269,6 +287,10 @@ class _Points(NamedTuple):
     weights: NDArray[np.float64]
     too_low: float
     too_high: float
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        return self.too_low, self.too_high
 
     @classmethod
     def of(cls, state: State, name: str) -> _Points:

@@ -107,7 +107,10 @@ def _numbers(found: Evaluation) -> str:
         out = f"mean of {groups.groups:,} groups by rows; {groups.left_out:,} groups of one class are left out"
         rows.append(("group AUC", groups.value, out))
     base = found.positives / found.rows
-    rows.append(("average precision", found.average_precision, f"a random ranking has {base:.3g}, a perfect one 1"))
+    within = _within(found.average_precision_bound)
+    rows.append(
+        ("average precision", found.average_precision, f"a random ranking has {base:.3g}, a perfect one 1{within}")
+    )
     rows += [
         (
             f"recall at {100 * rate:g} % FPR",
