@@ -21,9 +21,7 @@ from rarestream.metrics.plots import (
     PrecisionRecallCurve,
     RocCurve,
     ScoreHistogram,
-    lift_curve,
-    precision_recall_curve,
-    roc_curve,
+    ranking_curves,
     score_histogram,
 )
 from rarestream.metrics.probability import (
@@ -215,8 +213,7 @@ class Evaluator:
             found = replace(found, group_auc=self._groups.auc(self._where, labels, scores, importances))
         if self._curves:
             ranked = labels, scores, importances
-            curves = roc_curve(*ranked), precision_recall_curve(*ranked), lift_curve(*ranked), score_histogram(*ranked)
-            found = replace(found, curves=Curves(*curves))
+            found = replace(found, curves=Curves(*ranking_curves(*ranked), score_histogram(*ranked)))
         return found
 
     def _streamed(self, sketch: StreamingAuc) -> Evaluation:

@@ -76,10 +76,7 @@ def roc_curve(
     DataError
         If a row or `points` is invalid, or a class is missing.
     """
-    steps = _steps("roc_curve", labels, scores, importances, points)
-    fpr, recall = (np.concatenate([[0.0], part]) / part[-1] for part in (steps.false, steps.true))
-    kept = thinned(fpr, recall, points)
-    return RocCurve(fpr[kept], recall[kept], np.concatenate([[np.inf], steps.threshold])[kept])
+    return _roc(_steps("roc_curve", labels, scores, importances, points), points)
 
 
 def precision_recall_curve(
@@ -102,10 +99,7 @@ def precision_recall_curve(
     DataError
         As for `roc_curve`.
     """
-    steps = _steps("precision_recall_curve", labels, scores, importances, points)
-    recall, precision = steps.true / steps.true[-1], steps.true / (steps.true + steps.false)
-    kept = thinned(recall, precision, points)
-    return PrecisionRecallCurve(recall[kept], precision[kept], steps.threshold[kept])
+    return _precision_recall(_steps("precision_recall_curve", labels, scores, importances, points), points)
 
 
 def lift_curve(
@@ -128,11 +122,15 @@ def lift_curve(
     DataError
         As for `roc_curve`.
     """
-    steps = _steps("lift_curve", labels, scores, importances, points)
-    rows = steps.true + steps.false
-    share, lift = rows / rows[-1], (steps.true / rows) / (steps.true[-1] / rows[-1])
-    kept = thinned(np.log(share), lift, points)  # the few rows of highest score matter most
-    return LiftCurve(share[kept], lift[kept], steps.threshold[kept])
+    return _lift(_steps("lift_curve", labels, scores, importances, points), points)
+
+
+def ranking_curves(
+    labels: ArrayLike, scores: ArrayLike, importances: ArrayLike | None = None
+) -> tuple[RocCurve, PrecisionRecallCurve, LiftCurve]:
+    """Return all three curves of a ranking, for which the rows are sorted once."""
+    steps = _steps("ranking_curves", labels, scores, importances, POINTS)
+    return _roc(steps, POINTS), _precision_recall(steps, POINTS), _lift(steps, POINTS)
 
 
 def score_histogram(
@@ -190,6 +188,25 @@ def _steps(where: str, labels: ArrayLike, scores: ArrayLike, importances: ArrayL
     rows = _counted(valid_rows(where, labels, scores, importances))
     true, false = _native.tally_scores(*rows)
     return _Steps(np.cumsum(true), np.cumsum(false), np.unique(rows.scores)[::-1].astype(np.float64))
+
+
+def _roc(steps: _Steps, points: int) -> RocCurve:
+    fpr, recall = (np.concatenate([[0.0], part]) / part[-1] for part in (steps.false, steps.true))
+    kept = thinned(fpr, recall, points)
+    return RocCurve(fpr[kept], recall[kept], np.concatenate([[np.inf], steps.threshold])[kept])
+
+
+def _precision_recall(steps: _Steps, points: int) -> PrecisionRecallCurve:
+    recall, precision = steps.true / steps.true[-1], steps.true / (steps.true + steps.false)
+    kept = thinned(recall, precision, points)
+    return PrecisionRecallCurve(recall[kept], precision[kept], steps.threshold[kept])
+
+
+def _lift(steps: _Steps, points: int) -> LiftCurve:
+    rows = steps.true + steps.false
+    share, lift = rows / rows[-1], (steps.true / rows) / (steps.true[-1] / rows[-1])
+    kept = thinned(np.log(share), lift, points)  # the few rows of highest score matter most
+    return LiftCurve(share[kept], lift[kept], steps.threshold[kept])
 
 
 def _counted(rows: ScoredRows) -> ScoredRows:
