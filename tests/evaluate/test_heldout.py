@@ -102,6 +102,21 @@ def test_the_record_is_json_with_the_promised_keys(scored):
     assert list(record["recall_at_fpr"]) == ["0.001", "0.01", "0.05", "0.1"]
 
 
+def test_the_probabilities_of_a_calibrated_model_are_measured(events):
+    model, plain = Model("dual-auc"), Model("dual-auc", calibrate=False)
+    for one in (model, plain):
+        train(one, read(events))
+    found = evaluate(model, read(events))
+    blocks = list(read(events))
+    labels = np.concatenate([block.labels for block in blocks])
+    rows = labels, np.concatenate([model.probability(block) for block in blocks])
+    assert found.log_loss == log_loss(*rows)
+    assert found.brier_score == brier_score(*rows)
+    assert found.normalised_entropy == normalised_entropy(*rows) < 1
+    assert found.calibration_error == reliability(*rows).error
+    assert evaluate(plain, read(events)).log_loss is None
+
+
 def logistic(scores):
     return 1 / (1 + np.exp(2 - np.asarray(scores)))
 

@@ -177,6 +177,7 @@ def _facts(
         "rows learned": f"{look.count(model.rows)}, {look.count(model.positives)} positive",
         "weights": f"{look.count(model.nonzeros)} not zero, of {look.all_features(model)}",
         "scale of rows": model.scale,
+        "probabilities": "not calibrated" if model.calibration is None else "calibrated while it learned",
     }
     return facts
 

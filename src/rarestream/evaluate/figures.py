@@ -111,7 +111,7 @@ def _reliability(panel: Any, found: Evaluation) -> None:
         marker="o",
         markersize=4,
         linewidth=1,
-        label=f"calibration error {bins.error:.2g}",
+        label=f"calibration error {bins.error:.4f}",
     )
     _frame(panel, "Reliability", "mean probability", f"share of positives, {100 * bins.level:g} % interval")
     panel.legend(loc="upper left")
@@ -123,7 +123,7 @@ def _histogram(panel: Any, found: Evaluation) -> None:
     for part, name, colour in ((shares.negatives, "negatives", NEGATIVE), (shares.positives, "positives", POSITIVE)):
         panel.stairs(part, shares.edges, fill=True, color=colour, alpha=0.45, label=name)
     _frame(panel, "Scores", "score", "share of the class")
-    panel.legend(loc="upper right")
+    panel.legend(loc="best")
 
 
 def _table(panel: Any, found: Evaluation) -> None:

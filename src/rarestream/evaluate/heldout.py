@@ -275,15 +275,20 @@ def evaluate(model: Model, blocks: Iterable[Block], *, groups: bool = False, cur
     DataError
         If rows have no labels, or a class is missing, or no group has both classes.
     """
-    calibration = getattr(model, "calibration", None)
-    evaluator = Evaluator(
-        probability=None if calibration is None else calibration.probability, groups=groups, curves=curves
-    )
+    evaluator = Evaluator(probability=_probability(model), groups=groups, curves=curves)
     for block in blocks:
         if block.labels is None:
             raise DataError("evaluate: the rows have no labels to compare with.")
         evaluator.add(block.labels, model.score(block), block.importances, block.tags)
     return evaluator.result()
+
+
+def _probability(model: Model) -> Probability | None:
+    """Return what turns scores of a model into probabilities, as `Model.probability` does; None if nothing does."""
+    calibration = model.calibration
+    if calibration is None or not calibration.rows:
+        return None
+    return lambda scores: calibration.probability(scores, model.negatives_kept)
 
 
 def has_learned(source: Mapping[str, Any], data: Sequence[Source]) -> bool:
