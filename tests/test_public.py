@@ -18,6 +18,7 @@ def test_the_public_names():
         "Columns",
         "DataError",
         "Estimate",
+        "ExportError",
         "Hashed",
         "Learner",
         "MissingExtraError",

@@ -1,0 +1,1 @@
+OPTIONS=("name",); SUFFIXES=(".h",)

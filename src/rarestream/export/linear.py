@@ -1,0 +1,167 @@
+"""Linear: what a format needs of a model. Whatever its learner, a model scores with one weight per feature:
+
+score = sum of weight times value over the features of a row that is scaled as the model says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarestream import _native
+from rarestream._version import __version__
+from rarestream.errors import ExportError, advice
+from rarestream.features import Hashed, TablePlan
+from rarestream.features.rows import BY_VALUE
+from rarestream.model import Model
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The weights of a model and how it scales rows.
+
+    Attributes
+    ----------
+    index : array of int32
+        Features, ascending, from 0: those whose weight is not zero; with `scale` "max" also those that have a largest
+        value.
+    weight : array of float32 or float64
+        The weight of each, for scaled rows.
+    largest : array of float32 or None
+        The largest absolute value of each; None unless `scale` is "max".
+    scale : {"unit", "max", "none"}
+        How rows are scaled.
+    space : Hashed or None
+        The space of hashed features; None for column numbers.
+    slope, intercept : float or None
+        log odds = slope * score + intercept; None without probabilities.
+    about : str
+        The model in a few words, for comments.
+    """
+
+    index: NDArray[np.int32]
+    weight: NDArray[np.floating]
+    largest: NDArray[np.float32] | None
+    scale: str
+    space: Hashed | None
+    slope: float | None
+    intercept: float | None
+    about: str
+
+    @classmethod
+    def of(cls, model: Model, probability: bool | None = None) -> Linear:
+        """Return what a model scores with now: during a race of settings, the weights of their mixture.
+
+        Parameters
+        ----------
+        model : Model
+            The model. It does not change.
+        probability : bool, optional
+            Whether probabilities are wanted. By default they are if the model is calibrated.
+
+        Raises
+        ------
+        NotCalibratedError
+            If probabilities are wanted of a model that has none.
+        """
+        weight, _, largest = model.weights()
+        kept = weight != 0
+        if largest is not None:
+            kept |= largest > 0
+        index = np.flatnonzero(kept).astype(np.int32)
+        space = model.features if isinstance(model.features, Hashed) else None
+        slope, intercept = _calibration(model, probability)
+        nonzeros = int(np.count_nonzero(weight))
+        words = "weight" if nonzeros == 1 else "weights"
+        return cls(
+            index=index,
+            weight=weight[index],
+            largest=None if largest is None else largest[index],
+            scale=model.scale,
+            space=space,
+            slope=slope,
+            intercept=intercept,
+            about=f"{model.leader.name} after {model.rows:,} rows, {nonzeros:,} {words}; rarestream {__version__}",
+        )
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of weights that are not zero."""
+        return int(np.count_nonzero(self.weight))
+
+    @property
+    def double(self) -> bool:
+        """Whether the weights are float64."""
+        return self.weight.dtype == np.float64
+
+    @property
+    def plan(self) -> TablePlan:
+        """How the columns of rows become features; without a table, each value counts as what it is."""
+        return BY_VALUE if self.space is None or self.space.plan is None else self.space.plan
+
+    @cached_property
+    def known_names(self) -> list[tuple[str, str] | None]:
+        """Namespace and name of each feature in `index`; None if it is not known in full."""
+        if self.space is None or self.space.names is None:
+            return [None] * len(self.index)
+        mask = self.space.slots - 1
+        named = zip(self.index.tolist(), self.space.names.names(self.index), strict=True)
+        return [None if name is None else _split(name, slot, mask) for slot, name in named]
+
+    def names(self, to: str) -> list[str]:
+        """Return the names of all features, `namespace^name`; ExportError if some are not known.
+
+        Parameters
+        ----------
+        to : str
+            The format that needs them, for the message.
+        """
+        assert self.space is not None
+        instead = advice('to="c" or to="js"', "--to c or --to js")
+        if self.space.names is None:
+            raise ExportError(
+                f"export: the model remembers no names, which {to} needs. Use {instead}, which hash names, or train it "
+                f"with {advice('names=True', 'names')}."
+            )
+        found = [name for name in self.known_names if name is not None]
+        if len(found) < len(self.index):
+            unknown = len(self.index) - len(found)
+            raise ExportError(
+                f"export: {to} looks features up by name, but the names of {unknown:,} of {len(self.index):,} features "
+                f"are not known in full: the memory for names was full, a name is longer than 255 bytes, or the model "
+                f"was saved for scoring only with scale max. Use {instead}, which hash names."
+            )
+        return ["^".join(name) for name in found]
+
+
+def _split(name: str, slot: int, mask: int) -> tuple[str, str] | None:
+    """Return namespace and name of `namespace^name`, where the hash says that it is all of it."""
+    for caret in _carets(name):
+        space, rest = name[:caret], name[caret + 1 :]
+        encoded = space.encode()
+        if _native.feature_hash(encoded, rest.encode()) & mask == slot:
+            return space, rest
+        if re.fullmatch(r":[0-9]{1,9}", rest) and (_native.feature_hash(b"", encoded) + int(rest[1:])) & mask == slot:
+            return space, rest  # a feature without a name in VW text
+    return None
+
+
+def _carets(name: str) -> Iterator[int]:
+    at = name.find("^")
+    while at >= 0:
+        yield at
+        at = name.find("^", at + 1)
+
+
+def _calibration(model: Model, wanted: bool | None) -> tuple[float | None, float | None]:
+    calibration = getattr(model, "calibration", None)
+    if wanted is False or calibration is None:
+        if wanted:
+            raise ExportError("export: the model is not calibrated.")
+        return None, None
+    return float(calibration.slope), float(calibration.intercept)

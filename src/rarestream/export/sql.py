@@ -1,0 +1,291 @@
+"""SQL: a script that makes a table of weights and views that score, the same for SQLite and DuckDB.
+
+Both lack something: SQLite has no GREATEST, DuckDB divides whole numbers to decimals, and so on. The script uses what both
+have. Features of hashed models are looked up by name. Models of a table get a second pair of views, which take its rows as
+they are and make the features of the model's plan, as docs/features.md defines them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rarestream.errors import ExportError, advice
+from rarestream.export.linear import Linear
+from rarestream.export.text import SCALE_RULES, digits
+from rarestream.features import Kind, TablePlan
+
+SUFFIXES = (".sql",)
+OPTIONS = ("name",)
+PROBABILITY = True
+LINES = 1000  # weights of one INSERT
+MOST_COLUMNS = 400  # of a table: SQLite joins at most 500 SELECTs by UNION ALL
+SMALLEST_SHARE = "1e-9"  # smaller shares of a number's buckets are rounding
+
+
+def exported(linear: Linear, name: str) -> tuple[bytes, list[str]]:
+    """Return the script; ExportError if the names of features are not known."""
+    notes = []
+    hashed = linear.space is not None
+    features = [str(index) for index in linear.index.tolist()]
+    if hashed:
+        assert linear.space is not None
+        features = [_text(feature) for feature in linear.names("SQL")]
+        if linear.space.names is not None and (shared := linear.space.names.collisions):
+            notes.append(
+                f"{shared:,} names share the slot of another and so its weight; they are not in the file, and have no "
+                f"weight there. {advice('to=', '--to ')}c and js hash names, and so find it."
+            )
+    obstacle = _table_obstacle(linear.plan) if hashed else None
+    with_table = hashed and obstacle is None
+    parts = [
+        _header(linear, name, with_table, obstacle),
+        "BEGIN TRANSACTION;",
+        *_drops(name, with_table),
+        *_weights(linear, name, features),
+        f"-- The features of rows: one line for each. Lines of the same row and feature are added.\n"
+        f"CREATE TABLE IF NOT EXISTS {name}_rows (row_id BIGINT, feature {_feature_type(linear)}, value DOUBLE);",
+        _scores_view(linear, f"{name}_scores", f"{name}_rows", f"{name}_weights"),
+    ]
+    if with_table:
+        parts += [
+            _table(linear.plan, name),
+            _table_rows_view(linear.plan, name),
+            _scores_view(linear, f"{name}_table_scores", f"{name}_table_rows", f"{name}_weights", f"{name}_table"),
+        ]
+    parts.append("COMMIT;\n")
+    return "\n\n".join(parts).encode(), notes
+
+
+def usage(linear: Linear, name: str, file: str) -> str:
+    """Return how the file is used."""
+    table = linear.space is not None and _table_obstacle(linear.plan) is None
+    into = f"{name}_table" if table else f"{name}_rows"
+    return f"Run it once in SQLite or DuckDB, fill the table {into}, then: SELECT * FROM {name}_{'table_' * table}scores;"
+
+
+def _header(linear: Linear, name: str, with_table: bool, obstacle: str | None) -> str:
+    hashed = linear.space is not None
+    example = "'site^a.com', 1)" if hashed else "17, 0.5)"
+    lines = [
+        f"A model as tables and views: {linear.about}.",
+        "",
+        "Written by `rarestream export`, for SQLite (3.35 or later, with its mathematical functions) and DuckDB. Run it",
+        "once; run again, it replaces weights and views, and keeps what is in the tables of rows.",
+        "",
+        f"  INSERT INTO {name}_rows VALUES (1, {example};   -- row_id, feature, value: a line for each feature",
+        f"  SELECT * FROM {name}_scores;                     -- row_id, score",
+        "",
+        f"A row is scaled ({SCALE_RULES[linear.scale]});",
+        "its score is the sum of weight times value. Features without a weight count in the scaling only.",
+    ]
+    if hashed:
+        lines += ["A feature is its namespace (mostly a column), ^ and its name: names that were never learned have no weight."]
+    if with_table:
+        lines += [
+            "",
+            f"Rows of a table can be scored as they are: put them into {name}_table, or make a view of that name before you",
+            f"run this script, with row_id and the columns below, and SELECT * FROM {name}_table_scores.",
+        ]
+    elif obstacle is not None:
+        lines += ["", f"There is no view that takes whole rows of a table: {obstacle}."]
+    return "\n".join(f"-- {line}".rstrip() for line in lines)
+
+
+def _feature_type(linear: Linear) -> str:
+    return "INTEGER" if linear.space is None else "TEXT"
+
+
+def _drops(name: str, with_table: bool) -> list[str]:
+    views = ["scores", *(["table_scores", "table_rows"] if with_table else [])]
+    drops = [f"DROP VIEW IF EXISTS {name}_{view};" for view in views]
+    return ["\n".join([*drops, f"DROP TABLE IF EXISTS {name}_weights;"])]
+
+
+def _weights(linear: Linear, name: str, features: Sequence[str]) -> Iterator[str]:
+    largest = "" if linear.largest is None else ", largest DOUBLE"
+    yield f"CREATE TABLE {name}_weights (feature {_feature_type(linear)} PRIMARY KEY, weight DOUBLE{largest});"
+    columns = [features, digits(linear.weight)]
+    if linear.largest is not None:
+        columns.append(digits(linear.largest))
+    rows = [f"({', '.join(row)})" for row in zip(*columns, strict=True)]
+    for start in range(0, len(rows), LINES):
+        yield f"INSERT INTO {name}_weights VALUES\n" + ",\n".join(rows[start : start + LINES]) + ";"
+
+
+def _scores_view(linear: Linear, view: str, rows: str, weights: str, table: str | None = None) -> str:
+    """Return a view of scores; with a `table`, of all its rows, also those without features."""
+    value = "value"
+    if linear.largest is not None:
+        # New features, and values beyond the largest, are divided by themselves.
+        value = "CASE WHEN value = 0 THEN 0 WHEN ABS(value) > COALESCE(largest, 0) THEN SIGN(value) ELSE value / largest END"
+    scaled = "total" if linear.scale == "none" else "CASE WHEN squares > 0 THEN total / SQRT(squares) ELSE 0 END"
+    source = "totals" if table is None else f"{table} LEFT JOIN totals ON totals.row_id = {table}.row_id"
+    row_id = "row_id" if table is None else f"{table}.row_id AS row_id"
+    selected = "SELECT row_id, score FROM scored"
+    if linear.slope is not None:
+        odds = f"{linear.slope!r} * score + {linear.intercept!r}"
+        selected = (
+            f"SELECT row_id, score,\n"
+            f"  CASE WHEN {odds} < -700 THEN 0 ELSE 1 / (1 + EXP(-({odds}))) END AS probability\n"
+            f"FROM scored"
+        )
+    return f"""CREATE VIEW {view} AS
+WITH summed AS (
+  SELECT row_id, feature, SUM(value) AS value FROM {rows} GROUP BY row_id, feature
+),
+scaled AS (
+  SELECT row_id, COALESCE(weight, 0) AS weight, {value} AS value
+  FROM summed LEFT JOIN {weights} ON {weights}.feature = summed.feature
+),
+totals AS (
+  SELECT row_id, SUM(weight * value) AS total, SUM(value * value) AS squares FROM scaled GROUP BY row_id
+),
+scored AS (
+  SELECT {row_id}, COALESCE({scaled}, 0) AS score FROM {source}
+)
+{selected};"""
+
+
+# -- rows of a table
+
+
+def _features(plan: TablePlan) -> list[tuple[str, int]]:
+    """Return the columns that are features, and their kinds."""
+    roles = {plan.label, plan.importance, plan.tag}
+    return [(column.name, column.kinds) for column in plan.columns if column.kinds and column.name not in roles]
+
+
+def _table_obstacle(plan: TablePlan) -> str | None:
+    """Return why there is no view for rows of a table; None if there is one."""
+    columns = _features(plan)
+    if plan.open or not columns:
+        return "the model has no fixed columns"
+    if len(columns) > MOST_COLUMNS:
+        return f"it has more than {MOST_COLUMNS} columns"
+    for name, kinds in columns:
+        if kinds & Kind.TEXT:
+            return f"SQL does not split the text of column {name!r} into words"
+        if kinds & Kind.AUTO:
+            return f"what column {name!r} becomes depends on each value"
+    if any(name.lower() == "row_id" for name, _ in columns):
+        return "a column is called row_id"
+    if len({name.lower() for name, _ in columns}) < len(columns):
+        return "names of columns differ only in the case of letters"
+    return None
+
+
+def _table(plan: TablePlan, name: str) -> str:
+    columns = ["row_id BIGINT"]
+    for column, kinds in _features(plan):
+        columns.append(f"{_identifier(column)} {'DOUBLE' if kinds & Kind.NUMBER else 'TEXT'}")
+    return (
+        "-- Rows as they are; NULL and empty text are missing. Dates are text such as 2026-01-31T12:00, in UTC.\n"
+        f"CREATE TABLE IF NOT EXISTS {name}_table (\n  " + ",\n  ".join(columns) + "\n);"
+    )
+
+
+def _table_rows_view(plan: TablePlan, name: str) -> str:
+    """Return a view of the features of a table's rows.
+
+    It has two intermediate tables: `texts` has what is a name already, `numbers` what becomes soft buckets.
+    """
+    texts, numbers, table = [], [], f"{name}_table"
+    for column, kinds in _features(plan):
+        cell, label = _identifier(column), _text(column)
+        text = f"CAST({cell} AS TEXT)"
+        present = f"{cell} IS NOT NULL AND {text} <> ''"
+        if plan.missing:
+            present += f" AND {text} NOT IN ({', '.join(map(_text, plan.missing))})"
+        if kinds & Kind.DATE:
+            for part, when in _date_parts(text):
+                texts.append(f"SELECT row_id, {label} AS col, {part} AS name FROM {table} WHERE {present}{when}")
+        elif kinds & Kind.NUMBER:
+            both = int(bool(kinds & Kind.CATEGORY))
+            numbers.append(f"SELECT row_id, {label} AS col, {both} AS category, {cell} AS x FROM {table} WHERE {present}")
+        else:
+            texts.append(f"SELECT row_id, {label} AS col, {text} AS name FROM {table} WHERE {present}")
+    ctes = []
+    cells = []
+    if texts:
+        ctes.append(f"texts AS (\n  {_union(texts)}\n)")
+        cells.append("SELECT row_id, col, name, 1.0 AS value, 1 AS part FROM texts")
+    if numbers:
+        ctes += [f"numbers AS (\n  {_union(numbers)}\n)", *_number_ctes(plan)]
+        cells += _number_cells(plan)
+    ctes.append(f"cells AS ( -- part: whether it takes part in crosses\n  {_union(cells)}\n)")
+    features = ["SELECT row_id, col || '^' || name AS feature, value FROM cells", *map(_cross, plan.crosses)]
+    body = ",\n".join(ctes)
+    return f"CREATE VIEW {name}_table_rows AS\nWITH {body}\n" + "\nUNION ALL ".join(features) + ";"
+
+
+def _date_parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names that a date has, and on what condition."""
+
+    def number(start: int, size: int) -> str:
+        return f"CAST(SUBSTR({text}, {start}, {size}) AS INTEGER)"
+
+    year, month, day = number(1, 4), number(6, 2), number(9, 2)
+    # January and February count as the last months of the year before.
+    y = f"({year} - CASE WHEN {month} < 3 THEN 1 ELSE 0 END)"
+    m = f"({month} + CASE WHEN {month} < 3 THEN 10 ELSE -2 END)"
+    days = f"{day} + {y} + FLOOR({y} / 4.0) - FLOOR({y} / 100.0) + FLOOR({y} / 400.0) + FLOOR(31 * {m} / 12.0) + 6"
+    yield f"'hour=' || {number(12, 2)}", f" AND LENGTH({text}) > 10"
+    yield f"'weekday=' || (CAST({days} AS INTEGER) % 7)", ""
+    yield f"'month=' || {month}", ""
+
+
+def _number_ctes(plan: TablePlan) -> list[str]:
+    # Of a column that is a category and a number, whole numbers are both.
+    wholes = """wholes AS (
+  SELECT row_id, col, x, CASE WHEN category = 1 AND ABS(x) < 9007199254740992
+    THEN CASE WHEN CAST(x AS BIGINT) = x THEN 1 ELSE 0 END ELSE 0 END AS category
+  FROM numbers
+)"""
+    if plan.numbers == "raw":
+        return [wholes]
+    soft = """logs AS ( -- u = 2 log2 |x|
+  SELECT row_id, col, category, x, 2 * LOG2(ABS(CAST(x AS DOUBLE))) AS u FROM wholes WHERE x <> 0
+),
+buckets AS ( -- u lies between the buckets k and k + 1, and has shares of both
+  SELECT row_id, col, category, x, CAST(FLOOR(u) AS INTEGER) AS k, 1 - (u - FLOOR(u)) AS value FROM logs
+  UNION ALL SELECT row_id, col, category, x, CAST(FLOOR(u) AS INTEGER) + 1 AS k, u - FLOOR(u) AS value FROM logs
+)"""
+    return [wholes, soft]
+
+
+def _number_cells(plan: TablePlan) -> list[str]:
+    whole = "SELECT row_id, col, CAST(CAST(x AS BIGINT) AS TEXT) AS name, 1.0 AS value, 1 AS part FROM wholes WHERE category = 1"
+    if plan.numbers == "raw":
+        return [whole, "SELECT row_id, col, '', x, 1 - category FROM wholes WHERE x <> 0"]
+    zero = "SELECT row_id, col, '~0', 1.0, 1 - category FROM wholes WHERE x = 0"
+    half = "CAST(CAST((ABS(k) - ABS(k) % 2) / 2 AS INTEGER) AS TEXT) || CASE WHEN k % 2 <> 0 THEN '.5' ELSE '' END"
+    name = f"CASE WHEN x < 0 THEN '~-2^' ELSE '~2^' END || CASE WHEN k < 0 THEN '-' ELSE '' END || {half}"
+    soft = f"SELECT row_id, col, {name}, value, 1 - category FROM buckets WHERE value > {SMALLEST_SHARE}"
+    return [whole, zero, soft]
+
+
+def _cross(cross: str) -> str:
+    """Return the features of a cross: all pairs of cells of two columns, and likewise of more."""
+    columns = cross.split("*")
+    alias = [f"c{number}" for number in range(len(columns))]
+    name = " || '\x1f' || ".join(f"{one}.name" for one in alias)
+    value = " * ".join(f"{one}.value" for one in alias)
+    joined = "cells AS c0" + "".join(f" JOIN cells AS {one} ON {one}.row_id = c0.row_id" for one in alias[1:])
+    rules = [f"{one}.col = {_text(column)} AND {one}.part = 1" for one, column in zip(alias, columns, strict=True)]
+    start = _text(f"{cross}^")
+    return f"SELECT c0.row_id, {start} || {name}, {value} FROM {joined}\n  WHERE {' AND '.join(rules)}"
+
+
+def _union(selects: Sequence[str]) -> str:
+    return "\n  UNION ALL ".join(selects)
+
+
+def _text(text: str) -> str:
+    """Return text as SQL writes it."""
+    if "\0" in text:
+        raise ExportError(f"export: the name {text!r} has a zero character, which SQL text cannot hold. Use another format.")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
