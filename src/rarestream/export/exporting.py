@@ -21,7 +21,14 @@ from rarestream.export.linear import Linear
 from rarestream.model import Model
 from rarestream.system import write_whole
 
-_FORMATS = {"onnx": "ONNX", "sql": "SQL", "c": "C", "js": "JavaScript", "vw": "VW", "csv": "CSV"}
+FORMATS = {  # in words
+    "onnx": "ONNX",
+    "sql": "SQL script",
+    "c": "C header",
+    "js": "JavaScript module",
+    "vw": "VW text",
+    "csv": "CSV of weights",
+}
 INPUTS = ("indices", "names")
 
 
@@ -57,7 +64,7 @@ class Exported(NamedTuple):
 
 def format_names() -> Sequence[str]:
     """Return the names of all formats."""
-    return tuple(_FORMATS)
+    return tuple(FORMATS)
 
 
 def export(
@@ -109,10 +116,10 @@ def export(
     """
     path = Path(path)
     to = _format_of(path) if to is None else to
-    if to not in _FORMATS:
-        near = nearest(to, _FORMATS)
+    if to not in FORMATS:
+        near = nearest(to, FORMATS)
         hint = f" Did you mean {near}?" if near else ""
-        raise ValueError(f"export: to must be one of {', '.join(_FORMATS)}, got {to!r}.{hint}")
+        raise ValueError(f"export: to must be one of {', '.join(FORMATS)}, got {to!r}.{hint}")
     module = import_module(f"rarestream.export.{to}")
     options: dict[str, Any] = {}
     for option, value in (("name", name), ("inputs", inputs)):
@@ -131,7 +138,8 @@ def export(
     data, notes = module.exported(linear, **options)
     if len(model.candidates) > 1:
         notes.append(
-            f"The model still compares {len(model.candidates)} settings: the file has the mixture that it scores with now."
+            f"The model still compares {len(model.candidates)} settings: the file has the mixture that it scores with now. "
+            "Export it again when it has learned more."
         )
     write_whole(path, data)
     has_probability = module.PROBABILITY and linear.slope is not None
@@ -140,17 +148,17 @@ def export(
 
 
 def _takers(option: str) -> list[str]:
-    return [to for to in _FORMATS if option in import_module(f"rarestream.export.{to}").OPTIONS]
+    return [to for to in FORMATS if option in import_module(f"rarestream.export.{to}").OPTIONS]
 
 
 def _format_of(path: Path) -> str:
     suffix = path.suffix.lower()
-    for to in _FORMATS:
+    for to in FORMATS:
         if suffix in import_module(f"rarestream.export.{to}").SUFFIXES:
             return to
     raise ValueError(
         f"export: the format of {plain(path.name)} is not known by its name. Pass "
-        f"{advice('to=', '--to ')}one of {', '.join(_FORMATS)}."
+        f"{advice('to=', '--to ')}one of {', '.join(FORMATS)}."
     )
 
 
