@@ -149,7 +149,9 @@ def compiled(folder: Path, source: str, language: str = "c") -> Path:
     """The program of a source beside model.h; warnings are errors."""
     path = folder / f"main.{language}"
     path.write_text(source)
-    compiler = [CC, "-std=c99", "-pedantic"] if language == "c" else [CXX, "-std=c++11", "-Wno-missing-field-initializers"]
+    compiler = (
+        [CC, "-std=c99", "-pedantic"] if language == "c" else [CXX, "-std=c++11", "-Wno-missing-field-initializers"]
+    )
     program = folder / f"program-{language}"
     children.run([*compiler, "-Wall", "-Wextra", "-Werror", "-O1", path, "-o", program, "-lm"], check=True)
     return program

@@ -76,8 +76,8 @@ def export(
 ) -> None:
     """Write a model for scoring where Python is not.
 
-    ONNX for runtimes of many languages, SQL for SQLite and DuckDB, a C header, a JavaScript module, and the weights as VW
-    text or CSV. The file scores as the model does, to the rounding of float32.
+    ONNX for runtimes of many languages, SQL for SQLite and DuckDB, a C header, a JavaScript module, and the weights as
+    VW text or CSV. The file scores as the model does, to the rounding of float32.
     """
     from rarestream.export import export as export_model
     from rarestream.export.exporting import FORMATS

@@ -138,8 +138,8 @@ def export(
     data, notes = module.exported(linear, **options)
     if len(model.candidates) > 1:
         notes.append(
-            f"The model still compares {len(model.candidates)} settings: the file has the mixture that it scores with now. "
-            "Export it again when it has learned more."
+            f"The model still compares {len(model.candidates)} settings: the file has the mixture that it scores with "
+            "now. Export it again when it has learned more."
         )
     write_whole(path, data)
     has_probability = module.PROBABILITY and linear.slope is not None
@@ -168,5 +168,7 @@ def _identifier(path: Path, name: str | None) -> str:
         found = re.sub(r"\W+", "_", path.name.partition(".")[0], flags=re.ASCII).strip("_")
         return f"model_{found}" if not found or found[0].isdigit() else found
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError(f"export: name must be made of letters, digits and _, and not start with a digit, got {name!r}.")
+        raise ValueError(
+            f"export: name must be made of letters, digits and _, and not start with a digit, got {name!r}."
+        )
     return name

@@ -115,14 +115,14 @@ def usage(linear: Linear, file: str, inputs: str | None) -> str:
     """Return how the file is used."""
     feature = "names" if _by_name(linear, inputs) else "indices"
     outputs = "score" if linear.slope is None else "score, probability"
-    return (
-        f"onnxruntime: InferenceSession({file!r}).run(None, {{{feature!r}: ..., 'values': ...}}) returns {outputs}."
-    )
+    return f"onnxruntime: InferenceSession({file!r}).run(None, {{{feature!r}: ..., 'values': ...}}) returns {outputs}."
 
 
 def _by_name(linear: Linear, inputs: str | None) -> bool:
     if inputs == "names" and linear.space is None:
-        raise ExportError("export: the features of this model are column numbers and have no names. Use inputs indices.")
+        raise ExportError(
+            "export: the features of this model are column numbers and have no names. Use inputs indices."
+        )
     if inputs is None:
         return linear.space is not None and linear.space.names is not None
     return inputs == "names"
@@ -133,9 +133,10 @@ def _check_size(linear: Linear, names: list[str]) -> None:
     if size <= LARGEST_FILE:
         return
     fit = len(linear.index) * LARGEST_FILE // size
+    way = advice(f"model.prune(nonzeros={fit})", f"rarestream prune MODEL --nonzeros {fit}")
     raise ExportError(
-        f"export: an ONNX file must be smaller than 2 GB, but {linear.nonzeros:,} weights take about {size / 1e9:.1f} GB. "
-        f"Prune the model first: {advice(f'model.prune(nonzeros={fit})', f'rarestream prune MODEL --nonzeros {fit}')}."
+        f"export: an ONNX file must be smaller than 2 GB, but {linear.nonzeros:,} weights take about "
+        f"{size / 1e9:.1f} GB. Prune the model first: {way}."
     )
 
 

@@ -1,8 +1,8 @@
 """SQL: a script that makes a table of weights and views that score, the same for SQLite and DuckDB.
 
-Both lack something: SQLite has no GREATEST, DuckDB divides whole numbers to decimals, and so on. The script uses what both
-have. Features of hashed models are looked up by name. Models of a table get a second pair of views, which take its rows as
-they are and make the features of the model's plan, as docs/features.md defines them.
+It uses only what both have: SQLite has no GREATEST, DuckDB divides whole numbers to decimals. Features of hashed models
+are looked up by name. Models of a table get two more views, which take its rows as they are and make the features of
+the model's plan, as docs/features.md defines them.
 """
 
 from __future__ import annotations
@@ -60,31 +60,36 @@ def usage(linear: Linear, name: str, file: str) -> str:
     """Return how the file is used."""
     table = linear.space is not None and _table_obstacle(linear.plan) is None
     into = f"{name}_table" if table else f"{name}_rows"
-    return f"Run it once in SQLite or DuckDB, fill the table {into}, then: SELECT * FROM {name}_{'table_' * table}scores;"
+    return (
+        f"Run it once in SQLite or DuckDB, fill the table {into}, then: SELECT * FROM {name}_{'table_' * table}scores;"
+    )
 
 
 def _header(linear: Linear, name: str, with_table: bool, obstacle: str | None) -> str:
     hashed = linear.space is not None
-    example = "'site^a.com', 1)" if hashed else "17, 0.5)"
+    example = "'site^a.com', 1" if hashed else "17, 0.5"
+    insert = f"INSERT INTO {name}_rows VALUES (1, {example});"
+    select = f"SELECT * FROM {name}_scores;"
+    outputs = "row_id, score" if linear.slope is None else "row_id, score, probability"
     lines = [
         f"A model as tables and views: {linear.about}.",
         "",
-        "Written by `rarestream export`, for SQLite (3.35 or later, with its mathematical functions) and DuckDB. Run it",
-        "once; run again, it replaces weights and views, and keeps what is in the tables of rows.",
+        "Written by `rarestream export`, for SQLite (3.35 or later, with its mathematical functions) and DuckDB. Run",
+        "it once; run again, it replaces weights and views, and keeps what is in the tables of rows.",
         "",
-        f"  INSERT INTO {name}_rows VALUES (1, {example};   -- row_id, feature, value: a line for each feature",
-        f"  SELECT * FROM {name}_scores;                     -- row_id, score",
+        f"  {insert}   -- row_id, feature, value: a line for each feature",
+        f"  {select:<{len(insert)}}   -- {outputs}",
         "",
-        f"A row is scaled ({SCALE_RULES[linear.scale]});",
-        "its score is the sum of weight times value. Features without a weight count in the scaling only.",
+        "The score of a row is the sum of weight times value over its features. Before, the row is scaled:",
+        f"{SCALE_RULES[linear.scale]}. Features without a weight count in the scaling only.",
     ]
     if hashed:
-        lines += ["A feature is its namespace (mostly a column), ^ and its name: names that were never learned have no weight."]
+        lines.append("A feature is its namespace, mostly a column, ^ and its name. Names that are new have no weight.")
     if with_table:
         lines += [
             "",
-            f"Rows of a table can be scored as they are: put them into {name}_table, or make a view of that name before you",
-            f"run this script, with row_id and the columns below, and SELECT * FROM {name}_table_scores.",
+            f"Rows of a table can be scored as they are: put them into {name}_table, or make a view of that name",
+            f"before you run this script, with row_id and the columns below, and SELECT * FROM {name}_table_scores.",
         ]
     elif obstacle is not None:
         lines += ["", f"There is no view that takes whole rows of a table: {obstacle}."]
@@ -117,7 +122,7 @@ def _scores_view(linear: Linear, view: str, rows: str, weights: str, table: str 
     value = "value"
     if linear.largest is not None:
         # New features, and values beyond the largest, are divided by themselves.
-        value = "CASE WHEN value = 0 THEN 0 WHEN ABS(value) > COALESCE(largest, 0) THEN SIGN(value) ELSE value / largest END"
+        value = "CASE WHEN ABS(value) < largest THEN value / largest ELSE SIGN(value) END"
     scaled = "total" if linear.scale == "none" else "CASE WHEN squares > 0 THEN total / SQRT(squares) ELSE 0 END"
     source = "totals" if table is None else f"{table} LEFT JOIN totals ON totals.row_id = {table}.row_id"
     row_id = "row_id" if table is None else f"{table}.row_id AS row_id"
@@ -187,9 +192,9 @@ def _table(plan: TablePlan, name: str) -> str:
 def _table_rows_view(plan: TablePlan, name: str) -> str:
     """Return a view of the features of a table's rows.
 
-    It has two intermediate tables: `texts` has what is a name already, `numbers` what becomes soft buckets.
+    It goes by way of `texts`, which have what is a name already, `dates`, `numbers`, and `cells`, which have all names.
     """
-    texts, numbers, table = [], [], f"{name}_table"
+    texts, dates, numbers, table = [], [], [], f"{name}_table"
     for column, kinds in _features(plan):
         cell, label = _identifier(column), _text(column)
         text = f"CAST({cell} AS TEXT)"
@@ -197,11 +202,12 @@ def _table_rows_view(plan: TablePlan, name: str) -> str:
         if plan.missing:
             present += f" AND {text} NOT IN ({', '.join(map(_text, plan.missing))})"
         if kinds & Kind.DATE:
-            for part, when in _date_parts(text):
-                texts.append(f"SELECT row_id, {label} AS col, {part} AS name FROM {table} WHERE {present}{when}")
+            dates.append(f"SELECT row_id, {label} AS col, {text} AS day FROM {table} WHERE {present}")
         elif kinds & Kind.NUMBER:
             both = int(bool(kinds & Kind.CATEGORY))
-            numbers.append(f"SELECT row_id, {label} AS col, {both} AS category, {cell} AS x FROM {table} WHERE {present}")
+            numbers.append(
+                f"SELECT row_id, {label} AS col, {both} AS category, {cell} AS x FROM {table} WHERE {present}"
+            )
         else:
             texts.append(f"SELECT row_id, {label} AS col, {text} AS name FROM {table} WHERE {present}")
     ctes = []
@@ -209,6 +215,9 @@ def _table_rows_view(plan: TablePlan, name: str) -> str:
     if texts:
         ctes.append(f"texts AS (\n  {_union(texts)}\n)")
         cells.append("SELECT row_id, col, name, 1.0 AS value, 1 AS part FROM texts")
+    if dates:
+        ctes += [f"dates AS (\n  {_union(dates)}\n)", _CALENDAR]
+        cells += _DATE_CELLS
     if numbers:
         ctes += [f"numbers AS (\n  {_union(numbers)}\n)", *_number_ctes(plan)]
         cells += _number_cells(plan)
@@ -218,20 +227,27 @@ def _table_rows_view(plan: TablePlan, name: str) -> str:
     return f"CREATE VIEW {name}_table_rows AS\nWITH {body}\n" + "\nUNION ALL ".join(features) + ";"
 
 
-def _date_parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the names that a date has, and on what condition."""
-
-    def number(start: int, size: int) -> str:
-        return f"CAST(SUBSTR({text}, {start}, {size}) AS INTEGER)"
-
-    year, month, day = number(1, 4), number(6, 2), number(9, 2)
-    # January and February count as the last months of the year before.
-    y = f"({year} - CASE WHEN {month} < 3 THEN 1 ELSE 0 END)"
-    m = f"({month} + CASE WHEN {month} < 3 THEN 10 ELSE -2 END)"
-    days = f"{day} + {y} + FLOOR({y} / 4.0) - FLOOR({y} / 100.0) + FLOOR({y} / 400.0) + FLOOR(31 * {m} / 12.0) + 6"
-    yield f"'hour=' || {number(12, 2)}", f" AND LENGTH({text}) > 10"
-    yield f"'weekday=' || (CAST({days} AS INTEGER) % 7)", ""
-    yield f"'month=' || {month}", ""
+# January and February count as the last months of the year before. A weekday counts from Monday, 0.
+_CALENDAR = """parts AS (
+  SELECT row_id, col, day, CAST(SUBSTR(day, 1, 4) AS INTEGER) AS y, CAST(SUBSTR(day, 6, 2) AS INTEGER) AS m,
+    CAST(SUBSTR(day, 9, 2) AS INTEGER) AS d
+  FROM dates
+),
+shifted AS (
+  SELECT row_id, col, d, CASE WHEN m < 3 THEN y - 1 ELSE y END AS y, CASE WHEN m < 3 THEN m + 10 ELSE m - 2 END AS m
+  FROM parts
+),
+weekdays AS (
+  SELECT row_id, col,
+    CAST(d + y + FLOOR(y / 4.0) - FLOOR(y / 100.0) + FLOOR(y / 400.0) + FLOOR(31 * m / 12.0) + 6 AS INTEGER) % 7 AS w
+  FROM shifted
+)"""
+_DATE_CELLS = [
+    "SELECT row_id, col, 'hour=' || CAST(SUBSTR(day, 12, 2) AS INTEGER) AS name, 1.0 AS value, 1 AS part FROM dates\n"
+    "    WHERE LENGTH(day) > 10",
+    "SELECT row_id, col, 'weekday=' || w, 1.0, 1 FROM weekdays",
+    "SELECT row_id, col, 'month=' || m, 1.0, 1 FROM parts",
+]
 
 
 def _number_ctes(plan: TablePlan) -> list[str]:
@@ -254,13 +270,14 @@ buckets AS ( -- u lies between the buckets k and k + 1, and has shares of both
 
 
 def _number_cells(plan: TablePlan) -> list[str]:
-    whole = "SELECT row_id, col, CAST(CAST(x AS BIGINT) AS TEXT) AS name, 1.0 AS value, 1 AS part FROM wholes WHERE category = 1"
+    name = "CAST(CAST(x AS BIGINT) AS TEXT)"
+    whole = f"SELECT row_id, col, {name} AS name, 1.0 AS value, 1 AS part FROM wholes WHERE category = 1"
     if plan.numbers == "raw":
         return [whole, "SELECT row_id, col, '', x, 1 - category FROM wholes WHERE x <> 0"]
     zero = "SELECT row_id, col, '~0', 1.0, 1 - category FROM wholes WHERE x = 0"
     half = "CAST(CAST((ABS(k) - ABS(k) % 2) / 2 AS INTEGER) AS TEXT) || CASE WHEN k % 2 <> 0 THEN '.5' ELSE '' END"
-    name = f"CASE WHEN x < 0 THEN '~-2^' ELSE '~2^' END || CASE WHEN k < 0 THEN '-' ELSE '' END || {half}"
-    soft = f"SELECT row_id, col, {name}, value, 1 - category FROM buckets WHERE value > {SMALLEST_SHARE}"
+    name = f"CASE WHEN x < 0 THEN '~-2^' ELSE '~2^' END || CASE WHEN k < 0 THEN '-' ELSE '' END\n    || {half}"
+    soft = f"SELECT row_id, col,\n    {name},\n    value, 1 - category FROM buckets WHERE value > {SMALLEST_SHARE}"
     return [whole, zero, soft]
 
 
@@ -273,7 +290,7 @@ def _cross(cross: str) -> str:
     joined = "cells AS c0" + "".join(f" JOIN cells AS {one} ON {one}.row_id = c0.row_id" for one in alias[1:])
     rules = [f"{one}.col = {_text(column)} AND {one}.part = 1" for one, column in zip(alias, columns, strict=True)]
     start = _text(f"{cross}^")
-    return f"SELECT c0.row_id, {start} || {name}, {value} FROM {joined}\n  WHERE {' AND '.join(rules)}"
+    return f"SELECT c0.row_id, {start} || {name}, {value}\n  FROM {joined}\n  WHERE {' AND '.join(rules)}"
 
 
 def _union(selects: Sequence[str]) -> str:
@@ -283,7 +300,9 @@ def _union(selects: Sequence[str]) -> str:
 def _text(text: str) -> str:
     """Return text as SQL writes it."""
     if "\0" in text:
-        raise ExportError(f"export: the name {text!r} has a zero character, which SQL text cannot hold. Use another format.")
+        raise ExportError(
+            f"export: the name {text!r} has a zero character, which SQL text cannot hold. Use another format."
+        )
     return "'" + text.replace("'", "''") + "'"
 
 

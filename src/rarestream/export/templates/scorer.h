@@ -15,8 +15,8 @@
 //   NAME_row_free(&row);
 // end hashed
 //
-// A larger score means more likely positive. A row is scaled (@scale_rule@); its score is
-// the sum of weight times value. Features without a weight count in the scaling only.
+// A larger score means more likely positive. It is the sum of weight times value over the features of a row. Before, the row
+// is scaled: @scale_rule@. Features without a weight count in the scaling only.
 // begin probability
 // NAME_probability(score) is the probability that a row of that score is positive.
 // end probability
@@ -387,7 +387,12 @@ NAME_FUNCTION int NAME_spelled(double x, char* text, size_t room) {
     int precision;
     if (fabs(x) < 9007199254740992.0 && x == floor(x)) return snprintf(text, room, "%lld", (long long)x);
     for (precision = 0; precision < 17; ++precision) {
+        char* last;
         snprintf(text, room, "%.*e", precision, x);
+        if (strtod(text, 0) == x) break;
+        last = strchr(text, 'e') - 1;
+        if (*last == '9') continue;
+        ++*last;  // of a few powers of two, the next digits are nearer than they seem
         if (strtod(text, 0) == x) break;
     }
     if (fixed) {

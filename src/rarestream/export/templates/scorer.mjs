@@ -11,8 +11,8 @@
 //   score(@example@);
 // end hashed
 //
-// A larger score means more likely positive. A row is scaled (@scale_rule@); its score is the
-// sum of weight times value. Features without a weight count in the scaling only.
+// A larger score means more likely positive. It is the sum of weight times value over the features of a row. Before, the row
+// is scaled: @scale_rule@. Features without a weight count in the scaling only.
 // begin probability
 // probability(score) is the probability that a row of that score is positive.
 // end probability
