@@ -12,6 +12,7 @@ import pytest
 
 from rarestream import Block, ExportError, MissingExtraError, Model
 from rarestream.export import export, format_names
+from tests import children
 from tests.export import scorers
 from tests.export.conftest import learned
 from tests.export.test_columns import agree
@@ -26,7 +27,9 @@ def model(block: Block) -> Model:
 @pytest.mark.parametrize("to", format_names())
 def test_a_file_is_the_same_each_time(model: Model, tmp_path: Path, to: str):
     done = export(model, tmp_path / "a", to)
-    export(Model.from_bytes(model.to_bytes("scoring")), tmp_path / "b", to, **({"name": "a"} if to in ("c", "sql") else {}))
+    export(
+        Model.from_bytes(model.to_bytes("scoring")), tmp_path / "b", to, **({"name": "a"} if to in ("c", "sql") else {})
+    )
     first = (tmp_path / "a").read_bytes()
     assert first == (tmp_path / "b").read_bytes().replace(b"./b", b"./a")
     assert (done.path, done.to, done.bytes, done.weights) == (tmp_path / "a", to, len(first), model.nonzeros)
@@ -81,6 +84,53 @@ def test_onnx_is_an_extra(model: Model, tmp_path: Path, monkeypatch: pytest.Monk
     assert list(tmp_path.iterdir()) == []
 
 
+# -- probabilities
+
+
+@pytest.fixture
+def calibrated(model: Model, monkeypatch: pytest.MonkeyPatch) -> Model:
+    monkeypatch.setattr(Model, "calibration", SimpleNamespace(slope=2.5, intercept=-1.75), raising=False)
+    return model
+
+
+def test_probabilities_in_all_formats(calibrated: Model, block: Block, tmp_path: Path):
+    rows = block[:1000]
+    expected = 1 / (1 + np.exp(1.75 - 2.5 * calibrated.score(rows)))
+    for to in (".onnx", ".sql", ".h", ".mjs"):
+        assert export(calibrated, tmp_path / f"model{to}").probability
+    agree(scorers.onnx_run(tmp_path / "model.onnx", rows)[1], expected)
+    lines = np.repeat(np.arange(1000), np.diff(rows.indptr))
+    columns = {"row_id": lines, "feature": rows.indices, "value": rows.values.astype(float)}
+    for engine in ("sqlite", "duckdb"):
+        found = scorers.sql_rows(tmp_path / "model.sql", "model_rows", columns, "model_scores", engine)
+        agree([probability for _, _, probability in found], expected[np.unique(lines)])
+    scores = calibrated.score(rows).tolist()
+    code = f'import {{ probability }} from "./model.mjs"; console.log(JSON.stringify({scores}.map(probability)));'
+    agree(scorers.javascript(tmp_path, code), expected)
+    if scorers.CC is not None:
+        calls = "".join(f'printf("%.17g\\n", model_probability({score!r}));' for score in scores)
+        program = scorers.compiled(
+            tmp_path, f'#include <stdio.h>\n#include "model.h"\nint main(void) {{ {calls} return 0; }}'
+        )
+        agree([float(line) for line in children.run([program], check=True).stdout.split()], expected)
+
+
+def test_extreme_probabilities_in_sql(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """No overflow where the probability is as good as 0 or 1."""
+    monkeypatch.setattr(Model, "calibration", SimpleNamespace(slope=1e6, intercept=0.0), raising=False)
+    export(model, tmp_path / "model.sql")
+    index = int(np.flatnonzero(model.coef)[0])
+    columns = {"row_id": [0, 1], "feature": [index, index], "value": [1.0, -1.0]}
+    for engine in ("sqlite", "duckdb"):
+        found = scorers.sql_rows(tmp_path / "model.sql", "model_rows", columns, "model_scores", engine)
+        assert sorted(probability for _, _, probability in found) == [0, 1]
+
+
+def test_probabilities_are_left_out_if_asked(calibrated: Model, tmp_path: Path):
+    done = export(calibrated, tmp_path / "model.mjs", probability=False)
+    assert not done.probability and "probability" not in (tmp_path / "model.mjs").read_text("utf-8")
+
+
 # -- the command
 
 
@@ -125,7 +175,9 @@ def test_the_command_replaces_no_file_unless_asked(saved: Path):
         ([], 2, "Missing option '--output' / '-o'"),
     ],
 )
-def test_wrong_use_of_the_command(saved: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], code: int, message: str):
+def test_wrong_use_of_the_command(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], code: int, message: str
+):
     monkeypatch.chdir(saved.parent)
     done = run("export", saved, *words)
     assert done.exit_code == code and message in done.stderr

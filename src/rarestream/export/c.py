@@ -46,9 +46,9 @@ def exported(linear: Linear, name: str) -> tuple[bytes, list[str]]:
         sections.add("probability")
         values |= {"slope": repr(linear.slope), "intercept": repr(linear.intercept)}
     if linear.space is not None:
-        values |= {"bits": str(linear.space.bits), **_plan_values(linear.plan), "example": _example(linear.plan)}
-    text = filled(template("scorer.h", sections), values)
-    return re.sub(r"\bNAME_", f"{name}_", text).encode(), []
+        values |= {"bits": str(linear.space.bits), **_plan_values(linear.plan), "example": _example(linear.plan, name)}
+    text = re.sub(r"\bNAME_", f"{name}_", template("scorer.h", sections))
+    return filled(text, values).encode(), []
 
 
 def usage(linear: Linear, file: str, name: str) -> str:
@@ -86,17 +86,17 @@ def _plan_values(plan: TablePlan) -> dict[str, str]:
         **{name: str(int(flag)) for name, flag in flags.items()},
         "shortest": str(shortest),
         "longest": str(longest),
-        "columns": "\n".join(columns),
-        "crosses": "\n".join(crosses),
+        "columns": "".join(f"{line}\n" for line in columns),
+        "crosses": "".join(f"{line}\n" for line in crosses),
         "missing": "".join(f"{_text(text)}, " for text in plan.missing),
     }
 
 
-def _example(plan: TablePlan) -> str:
+def _example(plan: TablePlan, name: str) -> str:
     lines = []
     for column, value in example_row(plan).items():
         kind, shown = ("text", _text(value)) if isinstance(value, str) else ("number", str(value))
-        lines.append(f"//   NAME_row_{kind}(&row, {_text(column)}, {shown});")
+        lines.append(f"//   {name}_row_{kind}(&row, {_text(column)}, {shown});")
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream._version import __version__
-from rarestream.errors import ExportError, advice
+from rarestream.errors import ExportError
 from rarestream.features import Hashed, TablePlan
 from rarestream.features.rows import BY_VALUE
 from rarestream.model import Model
@@ -113,28 +113,26 @@ class Linear:
         named = zip(self.index.tolist(), self.space.names.names(self.index), strict=True)
         return [None if name is None else _split(name, slot, mask) for slot, name in named]
 
-    def names(self, to: str) -> list[str]:
+    def names(self, to: str, instead: str) -> list[str]:
         """Return the names of all features, `namespace^name`; ExportError if some are not known.
 
         Parameters
         ----------
         to : str
             The format that needs them, for the message.
+        instead : str
+            What else can be done without them, for the message.
         """
         assert self.space is not None
-        instead = advice('to="c" or to="js"', "--to c or --to js")
         if self.space.names is None:
-            raise ExportError(
-                f"export: the model remembers no names, which {to} needs. Use {instead}, which hash names, or train it "
-                f"with {advice('names=True', 'names')}."
-            )
+            raise ExportError(f"export: the model remembers no names, which {to} needs. {instead}")
         found = [name for name in self.known_names if name is not None]
         if len(found) < len(self.index):
             unknown = len(self.index) - len(found)
             raise ExportError(
                 f"export: {to} looks features up by name, but the names of {unknown:,} of {len(self.index):,} features "
-                f"are not known in full: the memory for names was full, a name is longer than 255 bytes, or the model "
-                f"was saved for scoring only with scale max. Use {instead}, which hash names."
+                "are not known in full: the memory for names was full, a name is longer than 255 bytes, or the model "
+                f"has scale max and was saved for scoring only. {instead}"
             )
         return ["^".join(name) for name in found]
 

@@ -35,12 +35,13 @@ def exported(linear: Linear, inputs: str | None) -> tuple[bytes, list[str]]:
     notes = []
     names: list[str] = []
     if by_name:
-        names = linear.names("ONNX with names")
+        slots = advice('inputs="indices"', "--inputs indices")
+        names = linear.names("ONNX with names", f"Use {slots}, which takes slots.")
         assert linear.space is not None and linear.space.names is not None
         if shared := linear.space.names.collisions:
             notes.append(
                 f"{shared:,} names share the slot of another and so its weight; they are not in the file, and have no "
-                f"weight there. {advice('inputs=', '--inputs ')}indices takes slots, for which that does not matter."
+                f"weight there. With {slots} that does not matter."
             )
     _check_size(linear, names)
     make, kinds = onnx.helper, onnx.TensorProto

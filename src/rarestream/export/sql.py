@@ -29,11 +29,12 @@ def exported(linear: Linear, name: str) -> tuple[bytes, list[str]]:
     features = [str(index) for index in linear.index.tolist()]
     if hashed:
         assert linear.space is not None
-        features = [_text(feature) for feature in linear.names("SQL")]
+        hashing = advice('to="c" or to="js"', "--to c or --to js")
+        features = [_text(feature) for feature in linear.names("SQL", f"Use {hashing}, which hash names.")]
         if linear.space.names is not None and (shared := linear.space.names.collisions):
             notes.append(
                 f"{shared:,} names share the slot of another and so its weight; they are not in the file, and have no "
-                f"weight there. {advice('to=', '--to ')}c and js hash names, and so find it."
+                f"weight there. Use {hashing}, which hash names, if that matters."
             )
     obstacle = _table_obstacle(linear.plan) if hashed else None
     with_table = hashed and obstacle is None

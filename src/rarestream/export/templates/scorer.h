@@ -15,8 +15,9 @@
 //   NAME_row_free(&row);
 // end hashed
 //
-// A larger score means more likely positive. It is the sum of weight times value over the features of a row. Before, the row
-// is scaled: @scale_rule@. Features without a weight count in the scaling only.
+// A larger score means more likely positive. It is the sum of weight times value over the features of a row. Before that,
+// the row is scaled: @scale_rule@.
+// Features without a weight count in the scaling only.
 // begin probability
 // NAME_probability(score) is the probability that a row of that score is positive.
 // end probability
@@ -173,12 +174,10 @@ typedef struct {
 #define NAME_LONGEST @longest@
 
 static const NAME_column NAME_columns[] = {
-@columns@
-    {0, 0, 0},
+@columns@    {0, 0, 0},
 };
 static const NAME_cross NAME_crosses[] = {
-@crosses@
-    {0, {-1}},
+@crosses@    {0, {-1}},
 };
 static const char* const NAME_missing[] = {@missing@0};  // texts that stand for a missing value
 

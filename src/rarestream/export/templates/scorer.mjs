@@ -11,8 +11,9 @@
 //   score(@example@);
 // end hashed
 //
-// A larger score means more likely positive. It is the sum of weight times value over the features of a row. Before, the row
-// is scaled: @scale_rule@. Features without a weight count in the scaling only.
+// A larger score means more likely positive. It is the sum of weight times value over the features of a row. Before that,
+// the row is scaled: @scale_rule@.
+// Features without a weight count in the scaling only.
 // begin probability
 // probability(score) is the probability that a row of that score is positive.
 // end probability
