@@ -48,7 +48,7 @@ def test_arguments_are_checked_before_anything_is_written(model: Model, tmp_path
     for path, options, message in [
         ("a", {"to": "pmml"}, "to must be one of onnx, sql, c, js, vw, csv, got 'pmml'"),
         ("a", {"to": "jss"}, "Did you mean js"),
-        ("a.h", {"inputs": "names"}, "inputs is an option of onnx, not of c"),
+        ("a.h", {"inputs": "names"}, "inputs is an option of onnx or sql, not of c"),
         ("a.csv", {"name": "x"}, "name is an option of sql or c, not of csv"),
         ("a.h", {"name": "1x"}, "name must be made of letters, digits and _, and not start with a digit, got '1x'"),
         ("a.onnx", {"inputs": "slots"}, "inputs must be one of indices, names, got 'slots'"),
@@ -169,7 +169,7 @@ def test_the_command_replaces_no_file_unless_asked(saved: Path):
     ("words", "code", "message"),
     [
         (["-o", "a.txt"], 2, "the format of a.txt is not known by its name. Pass --to one of onnx"),
-        (["-o", "a.h", "--inputs", "names"], 2, "--inputs is an option of onnx, not of c."),
+        (["-o", "a.h", "--inputs", "names"], 2, "--inputs is an option of onnx or sql, not of c."),
         (["-o", "a.h", "--to", "cc"], 2, "must be one of onnx, sql, c, js, vw, csv, got 'cc'"),
         (["-o", "a.onnx", "--inputs", "names"], 1, "have no names"),
         ([], 2, "Missing option '--output' / '-o'"),

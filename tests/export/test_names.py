@@ -394,17 +394,18 @@ def test_vw_text_by_names_and_without(tmp_path: Path):
     agree(session.run(None, {"names": np.array(names, object), "values": values})[0], expected)
 
 
-def test_a_model_without_names_has_no_export_that_needs_them(dicts: list[dict[str, Any]], tmp_path: Path):
+def test_a_model_without_names_takes_slots(dicts: list[dict[str, Any]], tmp_path: Path):
     model = Model("dual-auc", features=Hashed(names=False))
-    model.learn(Block.of_dicts(dicts[:100], [1, -1] * 50, features=Hashed(names=False)))
-    with pytest.raises(
-        ExportError, match=r'remembers no names, which SQL needs. Use to="c" or to="js", which hash names.'
-    ):
-        export(model, tmp_path / "model.sql")
-    with pytest.raises(ExportError, match="remembers no names, which ONNX with names needs"):
-        export(model, tmp_path / "model.onnx", inputs="names")
-    export(model, tmp_path / "model.onnx")  # with slots
-    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+    block = Block.of_dicts(dicts[:100], [1, -1] * 50, features=Hashed(names=False))
+    model.learn(block)
+    for to in ("sql", "onnx"):
+        with pytest.raises(ExportError, match=r'the model remembers no names. Use inputs="indices"'):
+            export(model, tmp_path / "model", to, inputs="names")
+    assert list(tmp_path.iterdir()) == []
+    export(model, tmp_path / "model.onnx")
+    agree(scorers.onnx_run(tmp_path / "model.onnx", block)[0], model.score(block))
+    export(model, tmp_path / "model.sql")
+    agree(scorers.sql_scores(tmp_path / "model.sql", block, block.indices, "sqlite"), model.score(block))
 
 
 def test_names_that_are_cut_are_not_exported_as_if_they_were_whole(tmp_path: Path):

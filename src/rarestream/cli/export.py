@@ -57,7 +57,7 @@ Inputs = Annotated[
     Option(
         "--inputs",
         metavar="KIND",
-        help="With onnx: features are given as indices or as names.",
+        help="With onnx and sql: features are given as names or indices.",
         choices=_inputs,
         default="names if they are known",
     ),

@@ -94,7 +94,8 @@ def export(
     name : str, optional
         With "c" and "sql", what the names of functions or tables start with. By default the name of the file.
     inputs : {"indices", "names"}, optional
-        With "onnx", how features are given: as indices, or by their names. By default hashed features have names.
+        With "onnx" and "sql", how the features of rows are given: as indices, or by their names. By default by their
+        names, if the model remembers names.
 
     Returns
     -------

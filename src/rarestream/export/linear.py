@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream._version import __version__
-from rarestream.errors import ExportError
+from rarestream.errors import ExportError, advice
 from rarestream.features import Hashed, TablePlan
 from rarestream.features.rows import BY_VALUE
 from rarestream.model import Model
@@ -113,26 +113,42 @@ class Linear:
         named = zip(self.index.tolist(), self.space.names.names(self.index), strict=True)
         return [None if name is None else _split(name, slot, mask) for slot, name in named]
 
-    def names(self, to: str, instead: str) -> list[str]:
+    def by_name(self, inputs: str | None) -> bool:
+        """Return whether features are looked up by name, as `inputs` says: by default if the model remembers names."""
+        if inputs == "names" and self.space is None:
+            slots = advice('inputs="indices"', "--inputs indices")
+            raise ExportError(f"export: the features of this model are column numbers and have no names. Use {slots}.")
+        if inputs is None:
+            return self.space is not None and self.space.names is not None
+        return inputs == "names"
+
+    def names(self, notes: list[str]) -> list[str]:
         """Return the names of all features, `namespace^name`; ExportError if some are not known.
 
         Parameters
         ----------
-        to : str
-            The format that needs them, for the message.
-        instead : str
-            What else can be done without them, for the message.
+        notes : list of str
+            A note is added if there are names that share a slot with one of these.
         """
         assert self.space is not None
+        slots = advice('inputs="indices"', "--inputs indices")
         if self.space.names is None:
-            raise ExportError(f"export: the model remembers no names, which {to} needs. {instead}")
+            raise ExportError(
+                f"export: the model remembers no names. Use {slots}: the features of rows are then slots."
+            )
         found = [name for name in self.known_names if name is not None]
         if len(found) < len(self.index):
             unknown = len(self.index) - len(found)
             raise ExportError(
-                f"export: {to} looks features up by name, but the names of {unknown:,} of {len(self.index):,} features "
+                f"export: features are looked up by name, but the names of {unknown:,} of {len(self.index):,} features "
                 "are not known in full: the memory for names was full, a name is longer than 255 bytes, or the model "
-                f"has scale max and was saved for scoring only. {instead}"
+                f"has scale max and was saved for scoring only. Use {slots}: the features of rows are then slots."
+            )
+        if shared := self.space.names.collisions:
+            formats = advice('to="c" or to="js"', "--to c or --to js")
+            notes.append(
+                f"{shared:,} names share the slot of another and so its weight; they are not in the file, and have no "
+                f"weight there. Use {slots}, or {formats}, which hash names, if that matters."
             )
         return ["^".join(name) for name in found]
 

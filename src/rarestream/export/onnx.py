@@ -31,18 +31,9 @@ TINY = 1e-300  # in place of a norm of zero
 def exported(linear: Linear, inputs: str | None) -> tuple[bytes, list[str]]:
     """Return the file; ExportError if it would be too large, or names are asked for that the model does not know."""
     onnx = _onnx()
-    by_name = _by_name(linear, inputs)
-    notes = []
-    names: list[str] = []
-    if by_name:
-        slots = advice('inputs="indices"', "--inputs indices")
-        names = linear.names("ONNX with names", f"Use {slots}, which takes slots.")
-        assert linear.space is not None and linear.space.names is not None
-        if shared := linear.space.names.collisions:
-            notes.append(
-                f"{shared:,} names share the slot of another and so its weight; they are not in the file, and have no "
-                f"weight there. With {slots} that does not matter."
-            )
+    notes: list[str] = []
+    by_name = linear.by_name(inputs)
+    names = linear.names(notes) if by_name else []
     _check_size(linear, names)
     make, kinds = onnx.helper, onnx.TensorProto
     count = len(linear.index)
@@ -114,19 +105,9 @@ def exported(linear: Linear, inputs: str | None) -> tuple[bytes, list[str]]:
 
 def usage(linear: Linear, file: str, inputs: str | None) -> str:
     """Return how the file is used."""
-    feature = "names" if _by_name(linear, inputs) else "indices"
+    feature = "names" if linear.by_name(inputs) else "indices"
     outputs = "score" if linear.slope is None else "score, probability"
     return f"onnxruntime: InferenceSession({file!r}).run(None, {{{feature!r}: ..., 'values': ...}}) returns {outputs}."
-
-
-def _by_name(linear: Linear, inputs: str | None) -> bool:
-    if inputs == "names" and linear.space is None:
-        raise ExportError(
-            "export: the features of this model are column numbers and have no names. Use inputs indices."
-        )
-    if inputs is None:
-        return linear.space is not None and linear.space.names is not None
-    return inputs == "names"
 
 
 def _check_size(linear: Linear, names: list[str]) -> None:

@@ -1,7 +1,7 @@
 """SQL: a script that makes a table of weights and views that score, the same for SQLite and DuckDB.
 
-It uses only what both have: SQLite has no GREATEST, DuckDB divides whole numbers to decimals. Features of hashed models
-are looked up by name. Models of a table get two more views, which take its rows as they are and make the features of
+It uses only what both have: SQLite has no GREATEST, DuckDB divides whole numbers to decimals. Named features are looked
+up by name, or are slots. Models of a table get two more views, which take its rows as they are and make the features of
 the model's plan, as docs/features.md defines them.
 """
 
@@ -9,42 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rarestream.errors import ExportError, advice
+from rarestream.errors import ExportError
 from rarestream.export.linear import Linear
 from rarestream.export.text import SCALE_RULES, digits
 from rarestream.features import Kind, TablePlan
 
 SUFFIXES = (".sql",)
-OPTIONS = ("name",)
+OPTIONS = ("name", "inputs")
 PROBABILITY = True
 LINES = 1000  # weights of one INSERT
 MOST_COLUMNS = 400  # of a table: SQLite joins at most 500 SELECTs by UNION ALL
 SMALLEST_SHARE = "1e-9"  # smaller shares of a number's buckets are rounding
 
 
-def exported(linear: Linear, name: str) -> tuple[bytes, list[str]]:
+def exported(linear: Linear, name: str, inputs: str | None) -> tuple[bytes, list[str]]:
     """Return the script; ExportError if the names of features are not known."""
-    notes = []
-    hashed = linear.space is not None
-    features = [str(index) for index in linear.index.tolist()]
-    if hashed:
-        assert linear.space is not None
-        hashing = advice('to="c" or to="js"', "--to c or --to js")
-        features = [_text(feature) for feature in linear.names("SQL", f"Use {hashing}, which hash names.")]
-        if linear.space.names is not None and (shared := linear.space.names.collisions):
-            notes.append(
-                f"{shared:,} names share the slot of another and so its weight; they are not in the file, and have no "
-                f"weight there. Use {hashing}, which hash names, if that matters."
-            )
-    obstacle = _table_obstacle(linear.plan) if hashed else None
-    with_table = hashed and obstacle is None
+    notes: list[str] = []
+    by_name = linear.by_name(inputs)
+    features = list(map(_text, linear.names(notes)) if by_name else map(str, linear.index.tolist()))
+    obstacle = _table_obstacle(linear.plan) if by_name else None
+    with_table = by_name and obstacle is None
+    kind = "TEXT" if by_name else "INTEGER"
     parts = [
-        _header(linear, name, with_table, obstacle),
+        _header(linear, name, by_name, with_table, obstacle),
         "BEGIN TRANSACTION;",
         *_drops(name, with_table),
-        *_weights(linear, name, features),
+        *_weights(linear, name, features, kind),
         f"-- The features of rows: one line for each. Lines of the same row and feature are added.\n"
-        f"CREATE TABLE IF NOT EXISTS {name}_rows (row_id BIGINT, feature {_feature_type(linear)}, value DOUBLE);",
+        f"CREATE TABLE IF NOT EXISTS {name}_rows (row_id BIGINT, feature {kind}, value DOUBLE);",
         _scores_view(linear, f"{name}_scores", f"{name}_rows", f"{name}_weights"),
     ]
     if with_table:
@@ -57,18 +49,17 @@ def exported(linear: Linear, name: str) -> tuple[bytes, list[str]]:
     return "\n\n".join(parts).encode(), notes
 
 
-def usage(linear: Linear, name: str, file: str) -> str:
+def usage(linear: Linear, file: str, name: str, inputs: str | None) -> str:
     """Return how the file is used."""
-    table = linear.space is not None and _table_obstacle(linear.plan) is None
+    table = linear.by_name(inputs) and _table_obstacle(linear.plan) is None
     into = f"{name}_table" if table else f"{name}_rows"
     return (
         f"Run it once in SQLite or DuckDB, fill the table {into}, then: SELECT * FROM {name}_{'table_' * table}scores;"
     )
 
 
-def _header(linear: Linear, name: str, with_table: bool, obstacle: str | None) -> str:
-    hashed = linear.space is not None
-    example = "'site^a.com', 1" if hashed else "17, 0.5"
+def _header(linear: Linear, name: str, by_name: bool, with_table: bool, obstacle: str | None) -> str:
+    example = "'site^a.com', 1" if by_name else "17, 0.5"
     insert = f"INSERT INTO {name}_rows VALUES (1, {example});"
     select = f"SELECT * FROM {name}_scores;"
     outputs = "row_id, score" if linear.slope is None else "row_id, score, probability"
@@ -84,7 +75,9 @@ def _header(linear: Linear, name: str, with_table: bool, obstacle: str | None) -
         "The score of a row is the sum of weight times value over its features. Before, the row is scaled:",
         f"{SCALE_RULES[linear.scale]}. Features without a weight count in the scaling only.",
     ]
-    if hashed:
+    if not by_name:
+        lines.append(f"A feature is its {'number' if linear.space is None else 'slot'}, from 0.")
+    else:
         lines.append("A feature is its namespace, mostly a column, ^ and its name. Names that are new have no weight.")
     if with_table:
         lines += [
@@ -97,19 +90,15 @@ def _header(linear: Linear, name: str, with_table: bool, obstacle: str | None) -
     return "\n".join(f"-- {line}".rstrip() for line in lines)
 
 
-def _feature_type(linear: Linear) -> str:
-    return "INTEGER" if linear.space is None else "TEXT"
-
-
 def _drops(name: str, with_table: bool) -> list[str]:
     views = ["scores", *(["table_scores", "table_rows"] if with_table else [])]
     drops = [f"DROP VIEW IF EXISTS {name}_{view};" for view in views]
     return ["\n".join([*drops, f"DROP TABLE IF EXISTS {name}_weights;"])]
 
 
-def _weights(linear: Linear, name: str, features: Sequence[str]) -> Iterator[str]:
+def _weights(linear: Linear, name: str, features: Sequence[str], kind: str) -> Iterator[str]:
     largest = "" if linear.largest is None else ", largest DOUBLE"
-    yield f"CREATE TABLE {name}_weights (feature {_feature_type(linear)} PRIMARY KEY, weight DOUBLE{largest});"
+    yield f"CREATE TABLE {name}_weights (feature {kind} PRIMARY KEY, weight DOUBLE{largest});"
     columns = [features, digits(linear.weight)]
     if linear.largest is not None:
         columns.append(digits(linear.largest))
