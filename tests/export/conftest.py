@@ -23,7 +23,9 @@ def block() -> Block:
     sizes = generator.integers(0, 9, ROWS)
     indices = generator.integers(0, 3000, sizes.sum()) ** 2 % 4001
     values = (generator.normal(size=sizes.sum()) * 10.0 ** generator.integers(-3, 4, sizes.sum())).astype(np.float32)
-    labels = np.where(generator.random(ROWS) < 0.2, 1, -1)
+    truth = np.sign(values) * generator.normal(size=4001)[indices]
+    totals = np.bincount(np.repeat(np.arange(ROWS), sizes), truth, ROWS)
+    labels = np.where(totals + generator.normal(size=ROWS) > 2, 1, -1)
     return Block.of((np.append(0, np.cumsum(sizes)), indices, values), labels)
 
 

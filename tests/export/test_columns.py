@@ -112,7 +112,7 @@ def test_duplicates_and_order_of_a_row(block: Block, tmp_path: Path):
     assert scorers.javascript(tmp_path, code) == pytest.approx(expected, rel=1e-6)
     columns = {"row_id": [7] * 4, "feature": indices, "value": values}
     for engine in ("sqlite", "duckdb"):
-        ((row, score),) = scorers.sql_rows(tmp_path / "model.sql", "model_rows", columns, "model_scores", engine)
+        ((row, score, _),) = scorers.sql_rows(tmp_path / "model.sql", "model_rows", columns, "model_scores", engine)
         assert row == 7 and score == pytest.approx(expected, rel=1e-6)
     if scorers.CC is not None:
         export(model, tmp_path / "model.h")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rarestream import Block, ExportError, MissingExtraError, Model
+from rarestream.errors import NotCalibratedError
 from rarestream.export import export, format_names
 from tests import children
 from tests.export import scorers
@@ -87,15 +87,11 @@ def test_onnx_is_an_extra(model: Model, tmp_path: Path, monkeypatch: pytest.Monk
 # -- probabilities
 
 
-@pytest.fixture
-def calibrated(model: Model, monkeypatch: pytest.MonkeyPatch) -> Model:
-    monkeypatch.setattr(Model, "calibration", SimpleNamespace(slope=2.5, intercept=-1.75), raising=False)
-    return model
-
-
-def test_probabilities_in_all_formats(calibrated: Model, block: Block, tmp_path: Path):
+def test_probabilities_in_all_formats(block: Block, tmp_path: Path):
     rows = block[:1000]
-    expected = 1 / (1 + np.exp(1.75 - 2.5 * calibrated.score(rows)))
+    calibrated = learned(block, negatives_kept=0.1)
+    expected = calibrated.probability(rows)
+    assert expected.max() > 2 * expected.min()
     for to in (".onnx", ".sql", ".h", ".mjs"):
         assert export(calibrated, tmp_path / f"model{to}").probability
     agree(scorers.onnx_run(tmp_path / "model.onnx", rows)[1], expected)
@@ -117,7 +113,7 @@ def test_probabilities_in_all_formats(calibrated: Model, block: Block, tmp_path:
 
 def test_extreme_probabilities_in_sql(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """No overflow where the probability is as good as 0 or 1."""
-    monkeypatch.setattr(Model, "calibration", SimpleNamespace(slope=1e6, intercept=0.0), raising=False)
+    monkeypatch.setattr("rarestream.export.linear._log_odds", lambda *_: (1e6, 0.0))
     export(model, tmp_path / "model.sql")
     index = int(np.flatnonzero(model.coef)[0])
     columns = {"row_id": [0, 1], "feature": [index, index], "value": [1.0, -1.0]}
@@ -126,9 +122,24 @@ def test_extreme_probabilities_in_sql(model: Model, tmp_path: Path, monkeypatch:
         assert sorted(probability for _, _, probability in found) == [0, 1]
 
 
-def test_probabilities_are_left_out_if_asked(calibrated: Model, tmp_path: Path):
-    done = export(calibrated, tmp_path / "model.mjs", probability=False)
+def test_probabilities_are_left_out_if_asked(model: Model, tmp_path: Path):
+    done = export(model, tmp_path / "model.mjs", probability=False)
     assert not done.probability and "probability" not in (tmp_path / "model.mjs").read_text("utf-8")
+
+
+def test_a_model_without_calibration(block: Block, tmp_path: Path):
+    for model in (learned(block, calibrate=False), Model("dual-auc"), learned(block).prune(nonzeros=50)):
+        assert not export(model, tmp_path / "a.h").probability
+        with pytest.raises(NotCalibratedError, match=r"the model has no calibration, .* with model.calibrate_on"):
+            export(model, tmp_path / "b.h", probability=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.h"]
+
+
+def test_probabilities_of_few_rows_are_noted(block: Block, tmp_path: Path):
+    model = Model("dual-auc")
+    model.learn(block[:12])
+    assert any("too few to say anything" in note for note in export(model, tmp_path / "a.h").notes)
+    assert export(model, tmp_path / "a.csv").notes == []
 
 
 # -- the command

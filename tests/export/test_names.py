@@ -93,8 +93,8 @@ def test_sql_of_the_rows_as_they_are(of_table: Named, table: Table, tmp_path: Pa
     ]
     columns = {"row_id": np.arange(len(of_table.scores)), **{name: table.columns[name] for name in names}}
     found = scorers.sql_rows(tmp_path / "model.sql", "model_table", columns, "model_table_scores", engine)
-    assert [row for row, _ in found] == list(range(len(of_table.scores)))
-    agree([score for _, score in found], of_table.scores)
+    assert [row for row, _, _ in found] == list(range(len(of_table.scores)))
+    agree([score for _, score, _ in found], of_table.scores)
 
 
 def test_onnx_with_names(of_table: Named, table: Table, tmp_path: Path):
@@ -148,7 +148,7 @@ def test_other_scales_and_numbers(table: Table, tmp_path: Path, scale: str, numb
     columns = {"row_id": np.arange(len(scores)), **{name: few.columns[name] for name in names}}
     for engine in ("sqlite", "duckdb"):
         found = scorers.sql_rows(tmp_path / "model.sql", "model_table", columns, "model_table_scores", engine)
-        agree([score for _, score in found], scores)
+        agree([score for _, score, _ in found], scores)
 
 
 def test_a_view_may_take_the_place_of_the_table(of_table: Named, table: Table, tmp_path: Path):
@@ -164,7 +164,7 @@ def test_a_view_may_take_the_place_of_the_table(of_table: Named, table: Table, t
     for _ in range(2):  # a second time it replaces what it has made
         connection.executescript((tmp_path / "model.sql").read_text("utf-8"))
     expected = [of_table.model.score_one({"site": site, "it's": "web"}) for site in ("a.com", None)]
-    found = [score for _, score in connection.execute("SELECT * FROM m_table_scores ORDER BY row_id")]
+    found = [score for _, score, _ in connection.execute("SELECT * FROM m_table_scores ORDER BY row_id")]
     assert found == pytest.approx(expected, rel=1e-6)
 
 

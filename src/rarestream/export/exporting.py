@@ -142,8 +142,12 @@ def export(
             f"The model still compares {len(model.candidates)} settings: the file has the mixture that it scores with "
             "now. Export it again when it has learned more."
         )
-    write_whole(path, data)
     has_probability = module.PROBABILITY and linear.slope is not None
+    known = model.calibration
+    if has_probability and known is not None and not known.enough:
+        few = f"{known.positives:,} positive and {known.rows - known.positives:,} negative rows"
+        notes.append(f"Probabilities are based on {few}: too few to say anything.")
+    write_whole(path, data)
     usage = module.usage(linear, **{**options, "file": plain(path.name)})
     return Exported(path, to, len(data), linear.nonzeros, has_probability, notes, usage)
 

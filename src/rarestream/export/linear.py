@@ -5,6 +5,7 @@ score = sum of weight times value over the features of a row that is scaled as t
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream._version import __version__
-from rarestream.errors import ExportError, advice
+from rarestream.errors import ExportError, NotCalibratedError, advice
 from rarestream.features import Hashed, TablePlan
 from rarestream.features.rows import BY_VALUE
 from rarestream.model import Model
@@ -75,7 +76,7 @@ class Linear:
             kept |= largest > 0
         index = np.flatnonzero(kept).astype(np.int32)
         space = model.features if isinstance(model.features, Hashed) else None
-        slope, intercept = _calibration(model, probability)
+        slope, intercept = _log_odds(model, probability)
         nonzeros = int(np.count_nonzero(weight))
         words = "weight" if nonzeros == 1 else "weights"
         return cls(
@@ -172,10 +173,15 @@ def _carets(name: str) -> Iterator[int]:
         at = name.find("^", at + 1)
 
 
-def _calibration(model: Model, wanted: bool | None) -> tuple[float | None, float | None]:
-    calibration = getattr(model, "calibration", None)
-    if wanted is False or calibration is None:
+def _log_odds(model: Model, wanted: bool | None) -> tuple[float | None, float | None]:
+    """Return slope and intercept of the log odds among all rows, also those negatives that the model was not given."""
+    known = model.calibration
+    if wanted is False or known is None or not known.rows:
         if wanted:
-            raise ExportError("export: the model is not calibrated.")
+            way = advice("model.calibrate_on(labelled rows)", "rarestream calibrate MODEL DATA")
+            raise NotCalibratedError(
+                "export: the model has no calibration, so its scores cannot be turned into probabilities. Calibrate it "
+                f"with {way}, or leave out {advice('probability=True', '--probability')}."
+            )
         return None, None
-    return float(calibration.slope), float(calibration.intercept)
+    return known.slope, known.intercept + math.log(model.negatives_kept)
