@@ -183,6 +183,7 @@ def test_the_command_replaces_no_file_unless_asked(saved: Path):
         (["-o", "a.h", "--inputs", "names"], 2, "--inputs is an option of onnx or sql, not of c."),
         (["-o", "a.h", "--to", "cc"], 2, "must be one of onnx, sql, c, js, vw, csv, got 'cc'"),
         (["-o", "a.onnx", "--inputs", "names"], 1, "have no names"),
+        (["-o", "-", "--to", "csv"], 2, "must be a file, not standard output"),
         ([], 2, "Missing option '--output' / '-o'"),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import math
 import random
 import struct
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -353,6 +354,53 @@ def test_dates_have_the_same_slots_in_every_language(tmp_path: Path):
     """
     found = children.run([scorers.compiled(tmp_path, code)], input="\n".join([*dates, ""]), check=True).stdout
     assert [[int(slot) for slot in line.split()] for line in found.splitlines()] == expected
+
+
+@pytest.mark.parametrize("ngrams", ["words:1-3", "chars:2-4"])
+def test_texts_have_the_same_slots_in_every_language(tmp_path: Path, ngrams: str):
+    choose = random.Random(8)
+    alphabet = "aAbZz09 ,-_'\t\x01\x1f\x7fé\u00a0日\u2028\U0001f600ÀßİK"
+    texts = ["".join(choose.choice(alphabet) for _ in range(choose.randint(1, 30))) for _ in range(2000)]
+    space = Hashed(bits=22)
+    model = Model("dual-auc", features=space)
+    model.learn(Block.of_dicts([{"t": 1}], [1], features=space))
+    model.features.plan = replace(
+        model.features.plan, columns=(ColumnPlan("t", Kind.TEXT),), ngrams=ngrams, counts=True
+    )
+    block = Block.of_dicts([{"t": text} for text in texts], features=model.features)
+    pairs = list(zip(block.indices.tolist(), block.values.tolist(), strict=True))
+    expected = [pairs[i:j] for i, j in zip(block.indptr, block.indptr[1:], strict=False)]
+    export(model, tmp_path / "model.mjs")
+    code = f"""
+    import {{ features }} from "./model.mjs";
+    console.log(JSON.stringify({json.dumps(texts)}.map((t) => features({{ t }}))));
+    """
+    found = scorers.javascript(tmp_path, code)
+    assert [list(zip(row["indices"], row["values"], strict=True)) for row in found] == expected
+    if scorers.CC is None:
+        return
+    export(model, tmp_path / "model.h")
+    code = """
+    #include "model.h"
+    int main(void) {
+        static char line[256];
+        model_row row = {0};
+        while (fgets(line, sizeof line, stdin)) {
+            size_t i;
+            line[strcspn(line, "\\n")] = 0;
+            model_row_text(&row, "t", line);
+            for (i = 0; i < row.size; ++i) printf("%d ", row.features[i].slot);
+            printf("\\n");
+            model_row_clear(&row);
+        }
+        model_row_free(&row);
+        return 0;
+    }
+    """
+    given = "\n".join([*texts, ""]).encode()
+    printed = children.run([scorers.compiled(tmp_path, code)], input=given, check=True, text=False).stdout.decode()
+    counted = [Counter(int(slot) for slot in line.split()) for line in printed.split("\n")[:-1]]
+    assert counted == [dict(row) for row in expected]
 
 
 def test_the_slots_of_the_documentation(of_text: Named, tmp_path: Path):

@@ -84,6 +84,8 @@ def export(
     from rarestream.model import Model
 
     loaded = Model.load(model)
+    if str(output) == "-":
+        raise UsageError("must be a file, not standard output.", "--output")
     outputs.for_file(output, [model], overwrite, "--output")
     try:
         done = export_model(loaded, output, to, probability=probability, name=name, inputs=inputs)
