@@ -478,3 +478,52 @@ def test_names_that_share_a_slot_are_counted(dicts: list[dict[str, Any]], tmp_pa
     for to in ("c", "js", "csv", "vw"):
         notes = export(model, tmp_path / "model", to).notes
         assert not any("share" in note for note in notes)
+
+
+def test_wrong_values_are_refused(of_text: Named, tmp_path: Path):
+    export(of_text.model, tmp_path / "model.mjs")
+    code = """
+    import { score } from "./model.mjs";
+    const rows = [
+      { price: "much" }, { age: Infinity }, { when: "soon" }, { site: ["a", ["b"]] }, { site: () => 1 },
+      { site: "\\ud800" }, { price: "1e999" }, { site: { deep: { x: 1e39 } } },
+    ];
+    const said = rows.map((row) => { try { return score(row); } catch (error) { return error.message; } });
+    console.log(JSON.stringify(said));
+    """
+    assert scorers.javascript(tmp_path, code) == [
+        'price: has numbers, got "much".',
+        'age: must have finite numbers, got "Infinity".',
+        'when: has dates (YYYY-MM-DD, with or without HH:MM), got "soon".',
+        'site: a list must hold finite numbers, text or booleans, got "b".',
+        'site: has a value that cannot be a feature, got "function".',
+        "half of a surrogate pair is no character.",
+        'price: has numbers, got "1e999".',
+        'site.deep: must have finite numbers within float32, got "1e+39".',
+    ]
+    if scorers.CC is None:
+        return
+    export(of_text.model, tmp_path / "model.h")
+    code = """
+    #include "model.h"
+    int main(void) {
+        model_row row = {0};
+        int wrong = 0;
+        model_row_text(&row, "price", "much");
+        wrong += !isnan(model_row_score(&row));
+        model_row_number(&row, "age", INFINITY);
+        wrong += !isnan(model_row_score(&row));
+        model_row_text(&row, "when", "soon");
+        wrong += !isnan(model_row_score(&row));
+        model_row_feature(&row, "a", "b", NAN);
+        wrong += !isnan(model_row_score(&row));
+        model_row_text(&row, "price", "");  /* missing */
+        model_row_text(&row, "site", 0);
+        model_row_number(&row, "age", NAN);
+        model_row_text(&row, "a column that the model does not have", "x");
+        wrong += model_row_score(&row) != 0;
+        model_row_free(&row);
+        return wrong;
+    }
+    """
+    assert children.run([scorers.compiled(tmp_path, code)]).returncode == 0

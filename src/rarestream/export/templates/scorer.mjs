@@ -113,6 +113,7 @@ function find(index) {
 // ---- Names to slots
 
 const encoder = new TextEncoder();
+let buffer = new Uint8Array(1024); // the UTF-8 bytes of the text that is hashed
 const seeds = new Map(); // the hashes of namespaces
 
 /**
@@ -130,27 +131,37 @@ function hash(namespace, name) {
   let seed = seeds.get(namespace);
   if (seed === undefined) {
     if (seeds.size >= 10000) seeds.clear();
-    seeds.set(namespace, (seed = murmur3(utf8(namespace), 0)));
+    seeds.set(namespace, (seed = murmur3(namespace, 0)));
   }
-  return murmur3(utf8(name), seed);
+  return murmur3(name, seed);
 }
 
-function utf8(text) {
-  if (/\p{Surrogate}/u.test(text)) throw new TypeError("half of a surrogate pair is no character.");
-  return encoder.encode(text);
+// Writes text to the buffer; returns the number of its bytes.
+function encodeText(text) {
+  if (buffer.length < 3 * text.length) buffer = new Uint8Array(6 * text.length);
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 128) {
+      if (/\p{Surrogate}/u.test(text)) throw new TypeError("half of a surrogate pair is no character.");
+      return encoder.encodeInto(text, buffer).written;
+    }
+    buffer[i] = code;
+  }
+  return text.length;
 }
 
 // MurmurHash3_x86_32, as a signed number.
-function murmur3(data, seed) {
+function murmur3(text, seed) {
+  const size = encodeText(text), data = buffer;
   let h = seed;
-  const whole = data.length & ~3;
+  const whole = size & ~3;
   for (let i = 0; i < whole; i += 4) {
     h ^= scrambled(data[i] | (data[i + 1] << 8) | (data[i + 2] << 16) | (data[i + 3] << 24));
     h = (Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64) | 0;
   }
   let rest = 0;
-  for (let i = data.length - 1; i >= whole; i--) rest = (rest << 8) | data[i];
-  h ^= scrambled(rest) ^ data.length;
+  for (let i = size - 1; i >= whole; i--) rest = (rest << 8) | data[i];
+  h ^= scrambled(rest) ^ size;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return h ^ (h >>> 16);
