@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream._version import __version__
-from rarestream.errors import ExportError, NotCalibratedError, advice
+from rarestream.errors import ExportError, advice
 from rarestream.features import Hashed, TablePlan
 from rarestream.features.rows import BY_VALUE
 from rarestream.model import Model
@@ -176,12 +176,8 @@ def _carets(name: str) -> Iterator[int]:
 def _log_odds(model: Model, wanted: bool | None) -> tuple[float | None, float | None]:
     """Return slope and intercept of the log odds among all rows, also those negatives that the model was not given."""
     known = model.calibration
-    if wanted is False or known is None or not known.rows:
-        if wanted:
-            way = advice("model.calibrate_on(labelled rows)", "rarestream calibrate MODEL DATA")
-            raise NotCalibratedError(
-                "export: the model has no calibration, so its scores cannot be turned into probabilities. Calibrate it "
-                f"with {way}, or leave out {advice('probability=True', '--probability')}."
-            )
+    if known is None and wanted:
+        known = model.known_calibration("export")  # which raises
+    if known is None or wanted is False or not (known.rows or wanted):
         return None, None
     return known.slope, known.intercept + math.log(model.negatives_kept)
