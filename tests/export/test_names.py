@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import random
@@ -167,6 +169,55 @@ def test_a_view_may_take_the_place_of_the_table(of_table: Named, table: Table, t
     expected = [of_table.model.score_one({"site": site, "it's": "web"}) for site in ("a.com", None)]
     found = [score for _, score, _ in connection.execute("SELECT * FROM m_table_scores ORDER BY row_id")]
     assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_columns_may_have_any_name(tmp_path: Path):
+    """Those of the views' own columns, words of SQL and C, quotes, and none that a language would take for something else."""
+    names = [
+        "col",
+        "name",
+        "x",
+        "value",
+        "part",
+        "day",
+        "k",
+        "select",
+        'a"b',
+        "it's",
+        "a b",
+        "NAME_x",
+        "@bits@",
+        "__proto__",
+    ]
+    choose = random.Random(1)
+    rows = [{name: choose.choice(["u", "v", ""]) for name in names} for _ in range(300)]
+    for row in rows:
+        row |= {"u": choose.random(), "category": choose.randint(0, 5), "when": f"2026-01-0{choose.randint(1, 9)}"}
+        row["label"] = int(row["x"] == "u" or row["category"] == 3)
+    (tmp_path / "rows.csv").write_text(csv_text(rows), "utf-8")
+    model = Model("dual-auc")
+    for block in read(tmp_path / "rows.csv", label="label", crosses=['col*a"b', "u*category"]):
+        model.learn(block)
+    scores = model.score(block)
+    export(model, tmp_path / "model.sql")
+    export(model, tmp_path / "model.mjs")
+    agree(scorers.js_named_scores(tmp_path, rows), scores)
+    columns = {"row_id": np.arange(300), **{name: [row[name] for row in rows] for name in rows[0] if name != "label"}}
+    for engine in ("sqlite", "duckdb"):
+        found = scorers.sql_rows(tmp_path / "model.sql", "model_table", columns, "model_table_scores", engine)
+        agree([score for _, score, _ in found], scores)
+    if scorers.CC is not None:
+        export(model, tmp_path / "model.h")
+        few = Table(tmp_path, {name: [row[name] for row in rows] for name in rows[0]})
+        agree(c_table_scores(tmp_path, few), scores)
+
+
+def csv_text(rows: list[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 # -- dicts

@@ -186,7 +186,7 @@ def _table_rows_view(plan: TablePlan, name: str) -> str:
     """
     texts, dates, numbers, table = [], [], [], f"{name}_table"
     for column, kinds in _features(plan):
-        cell, label = _identifier(column), _text(column)
+        cell, label = f"{table}.{_identifier(column)}", _text(column)
         text = f"CAST({cell} AS TEXT)"
         present = f"{cell} IS NOT NULL AND {text} <> ''"
         if plan.missing:
