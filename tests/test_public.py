@@ -18,6 +18,7 @@ def test_the_public_names():
         "Columns",
         "DataError",
         "Estimate",
+        "ExportError",
         "Hashed",
         "Learner",
         "MissingExtraError",
@@ -71,7 +72,18 @@ def test_importing_a_model_brings_in_little_beyond_numpy():
     }
     assert not ours & {
         f"rarestream.{package}"
-        for package in ("adapters", "cli", "compare", "doctor", "evaluate", "race", "readers", "reproduce", "study")
+        for package in (
+            "adapters",
+            "cli",
+            "compare",
+            "doctor",
+            "evaluate",
+            "export",
+            "race",
+            "readers",
+            "reproduce",
+            "study",
+        )
     }
     allowed = {"__future__", "_native", "atexit", "copy", "dataclasses", "fcntl", "importlib", "mmap", "numpy", "org"}
     assert {name.partition(".")[0] for name in loaded - ours} <= allowed
