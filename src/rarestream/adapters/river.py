@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 import numbers
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,9 @@ try:
     from river import base, metrics
     from river.utils import pretty
 except ImportError:
-    raise MissingExtraError('rarestream.river: River 0.22 or newer is needed. pip install "rarestream[river]"') from None
+    raise MissingExtraError(
+        'rarestream.river: River 0.22 or newer is needed. pip install "rarestream[river]"'
+    ) from None
 try:
     from river.utils import dataframe as frames
 except ImportError:  # before River 0.26, whose frames are those of pandas
@@ -49,7 +52,7 @@ BUFFERED = 1024  # rows that a metric adds at once: adding one takes as long as 
 class TwoLabels:
     """Which of the two labels of a stream is positive.
 
-    True, 1 and the texts "1", "true" and "yes" are positive; False, 0, -1 and their texts, and "no", are negative. Of two
+    True, 1 and the texts "1", "true" and "yes" are positive; False, 0, -1, their texts and "no" are negative. Of two
     other labels, the one that comes first is negative. `positive`, if given, decides instead.
 
     Attributes
@@ -422,7 +425,7 @@ class StreamClassifier(base.MiniBatchClassifier):
         return row
 
     def _rows(self, X: Any, names: bool) -> Block:
-        """Return the rows of a frame. A space of their own collects their names: the columns are different each time."""
+        """Return the rows of a frame, in a space of their own: the columns may be different each time."""
         rows = _sparse_dicts(X)
         columns: list[Any] = [] if rows is not None else list(_columns(X, self._name))
         if not all(isinstance(column, str) for column in columns):
@@ -464,7 +467,9 @@ def _columns(X: Any, where: str) -> Sequence[Any]:
     elif hasattr(X, "iloc"):
         columns: Sequence[Any] = X.columns
         return columns
-    raise DataError(f"{where}: X must be a frame with named columns, got {type(X).__name__}. For a dict, use learn_one.")
+    raise DataError(
+        f"{where}: X must be a frame with named columns, got {type(X).__name__}. For a dict, use learn_one."
+    )
 
 
 def _sparse_dicts(X: Any) -> list[dict[str, Any]] | None:
@@ -475,7 +480,7 @@ def _sparse_dicts(X: Any) -> list[dict[str, Any]] | None:
     rows = X.sparse.to_coo().tocsr()
     ends = rows.indptr.tolist()
     keys, values = names[rows.indices].tolist(), rows.data.tolist()
-    return [dict(zip(keys[a:b], values[a:b], strict=True)) for a, b in zip(ends, ends[1:], strict=False)]
+    return [dict(zip(keys[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(ends)]
 
 
 def _series(values: Any, name: Any, like: Any) -> Any:
