@@ -463,13 +463,11 @@ def _columns(X: Any, where: str) -> Sequence[Any]:
         try:
             return frames.into_frame(X).columns
         except TypeError:
-            pass
-    elif hasattr(X, "iloc"):
-        columns: Sequence[Any] = X.columns
-        return columns
-    raise DataError(
-        f"{where}: X must be a frame with named columns, got {type(X).__name__}. For a dict, use learn_one."
-    )
+            raise DataError(f"{where}: X must be a frame with named columns, got {type(X).__name__}.") from None
+    if not hasattr(X, "iloc"):
+        raise DataError(f"{where}: X must be a frame of pandas, got {type(X).__name__}. River 0.26 takes others too.")
+    columns: Sequence[Any] = X.columns
+    return columns
 
 
 def _sparse_dicts(X: Any) -> list[dict[str, Any]] | None:
@@ -587,7 +585,7 @@ class _Auc(metrics.base.BinaryMetric):
 
     def works_with(self, model: Any) -> bool:
         """Return whether a model gives scores: classifiers and anomaly detectors do."""
-        return super().works_with(model) or isinstance(model, base.AnomalyDetector)
+        return super().works_with(model) or isinstance(model, getattr(base, "AnomalyDetector", ()))
 
 
 class StreamingAuc(_Auc):
