@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import rarestream
+import rarestream.river
 import rarestream.sklearn
 from rarestream.learners import learner_classes
 from tests import children
@@ -45,6 +46,12 @@ def test_the_public_names_for_scikit_learn():
     classifiers = [f"{cls.__name__}Classifier" for cls in learner_classes()]
     assert rarestream.sklearn.__all__ == sorted([*classifiers, "FeatureSpace", "RaceSearchCV"])
     assert all(hasattr(rarestream.sklearn, name) for name in rarestream.sklearn.__all__)
+
+
+def test_the_public_names_for_river():
+    classifiers = [cls.__name__ for cls in learner_classes()]
+    assert rarestream.river.__all__ == sorted([*classifiers, "RollingAuc", "StreamingAuc"])
+    assert all(hasattr(rarestream.river, name) for name in rarestream.river.__all__)
 
 
 def loaded_by(*words: str) -> set[str]:
@@ -107,7 +114,19 @@ def test_training_brings_in_what_it_uses(tmp_path):
     )
 
 
-HEAVY = {"scipy", "sklearn", "pandas", "polars", "pyarrow", "typer", "click", "rich", "zstandard", "matplotlib"}
+HEAVY = {
+    "scipy",
+    "sklearn",
+    "river",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "typer",
+    "click",
+    "rich",
+    "zstandard",
+    "matplotlib",
+}
 
 
 def test_every_name_is_found_in_its_package():
