@@ -435,7 +435,7 @@ def test_a_window_can_lose_rows_and_a_stream_cannot():
 @pytest.mark.parametrize("make", [ours.StreamingAuc, ours.RollingAuc])
 def test_metrics_refuse_what_cannot_be_ranked(make):
     metric = make()
-    for wrong in ((True, math.nan), (True, 0.5, -1.0)):
+    for wrong in ((True, math.nan), (True, 0.5, -1.0), ("yes", {"no": 0.25, "yes": 0.75})):
         with pytest.raises(DataError):
             metric.update(*wrong)
     metric.update(True, 0.5)

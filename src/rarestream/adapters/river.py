@@ -536,7 +536,7 @@ class _Auc(metrics.base.BinaryMetric):
         Raises
         ------
         DataError
-            If the score is nan, or the importance is out of range. The row is not added.
+            If the score is nan, the importance is out of range, or `pos_val` is none of the labels. The row is not added.
         """
         row = self._row(y_true, y_pred, w)
         rows = self._rows
@@ -545,7 +545,14 @@ class _Auc(metrics.base.BinaryMetric):
             self._flush()
 
     def _row(self, y_true: Any, y_pred: Any, w: float) -> tuple[bool, float, float]:
-        score = float(y_pred.get(self.pos_val, 0.0) if isinstance(y_pred, dict) else y_pred)
+        if isinstance(y_pred, dict):
+            if self.pos_val not in y_pred and len(y_pred) > 1:
+                raise DataError(
+                    f"{type(self).__name__}: pos_val is {self.pos_val!r}, but the labels are "
+                    f"{' and '.join(map(repr, y_pred))}. Pass the positive one as pos_val."
+                )
+            y_pred = y_pred.get(self.pos_val, 0.0)
+        score = float(y_pred)
         if score != score:
             raise DataError(f"{type(self).__name__}: a score is nan.")
         if w != 1.0:
