@@ -107,7 +107,9 @@ def test_training_brings_in_what_it_uses(tmp_path):
         f"learners.{name}"
         for name in ("auto", "base", "dual_averaging", "ftrl_proximal", "registry", "settings", "state")
     }
-    assert {name for name in ours if name.startswith("evaluate.")} == {"evaluate.resume", "evaluate.training"}
+    assert {name for name in ours if name.startswith("evaluate.")} == {
+        f"evaluate.{name}" for name in ("progress", "resume", "text", "training")
+    }
     assert not ours & {"adapters", "compare", "datasets", "doctor", "race", "reproduce", "study", "pruning"}
     assert not {name.partition(".")[0] for name in loaded} & (
         HEAVY | {"bz2", "lzma", "gzip", "tempfile", "concurrent", "email", "asyncio", "tomllib", "subprocess"}

@@ -536,7 +536,7 @@ class _Auc(metrics.base.BinaryMetric):
         Raises
         ------
         DataError
-            If the score is nan, the importance is out of range, or `pos_val` is none of the labels. The row is not added.
+            If the score is nan, the importance is out of range, or `pos_val` is none of the labels. Nothing is added.
         """
         row = self._row(y_true, y_pred, w)
         rows = self._rows

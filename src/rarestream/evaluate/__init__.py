@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
+    from rarestream.evaluate.progress import Progress, ProgressMeter, StopTraining
     from rarestream.evaluate.resume import Place, column_base, place_in, reading_settings, remembered
     from rarestream.evaluate.scorefile import evaluate_scores
     from rarestream.evaluate.sizes import can_draw, figure, path
-    from rarestream.evaluate.training import Step, TrainingRun, doubling, train
+    from rarestream.evaluate.training import Step, TrainingRun, doubling, marks_every, train
     from rarestream.pruning import Path
 
 __all__ = [
@@ -19,7 +20,10 @@ __all__ = [
     "Evaluator",
     "Path",
     "Place",
+    "Progress",
+    "ProgressMeter",
     "Step",
+    "StopTraining",
     "TrainingRun",
     "can_draw",
     "column_base",
@@ -28,6 +32,7 @@ __all__ = [
     "evaluate_scores",
     "figure",
     "has_learned",
+    "marks_every",
     "path",
     "place_in",
     "reading_settings",
@@ -36,10 +41,11 @@ __all__ = [
 ]
 _MODULES = {
     "heldout": ["Evaluation", "Evaluator", "evaluate", "has_learned"],
+    "progress": ["Progress", "ProgressMeter", "StopTraining"],
     "resume": ["Place", "column_base", "place_in", "reading_settings", "remembered"],
     "scorefile": ["evaluate_scores"],
     "sizes": ["Path", "can_draw", "figure", "path"],
-    "training": ["Step", "TrainingRun", "doubling", "train"],
+    "training": ["Step", "TrainingRun", "doubling", "marks_every", "train"],
 }
 
 
