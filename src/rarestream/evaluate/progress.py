@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 HEADING = "       rows     AUC  95 % interval     since last  positive    weights  rows/s"
 REDRAWN = 0.2  # seconds between two states of a live line
+BAR = 20  # columns of a bar
 SHOWN = ("lines", "rich")  # ways to show progress
 
 
@@ -191,7 +192,7 @@ class ProgressMeter:
             fraction=fraction,
         )
 
-    def live(self, run: TrainingRun, columns: int | None = None) -> str:
+    def live(self, run: TrainingRun, columns: int, ended: bool = False) -> str:
         """Return a line on a run that is shown and replaced while it learns, in so many columns."""
         rows, nonzeros = self.pace
         auc = self._model.progress.auc
@@ -201,7 +202,7 @@ class ProgressMeter:
             f"AUC {figure(auc).strip()} ±{(auc.high - auc.low) / 2:.3f}",
         ]
         fraction = run.fraction
-        if fraction is not None:
+        if fraction is not None and not ended:
             if self._started_at is None:
                 self._started_at = fraction if run.place.known else 0.0
             covered = fraction - self._started_at
@@ -209,7 +210,7 @@ class ProgressMeter:
             left = duration(round(moving * (1 - fraction) / covered)) if covered > 0.01 and moving > 0.1 else ""
             parts.append(f"{left} left" if left else f"{100 * fraction:.0f} %")
         text = " · ".join(parts)
-        return text if columns is None or len(text) <= columns else " · ".join(parts[:1] + parts[2:])
+        return text if len(text) <= columns else " · ".join(parts[:1] + parts[2:])
 
 
 def callbacks(on_step: Callback | Iterable[Callback] | None) -> list[Callback]:
@@ -290,7 +291,7 @@ class RichBar:
                 'train: progress="rich" needs the package rich: pip install "rarestream[rich]"'
             ) from None
         self._run, self._meter = run, meter
-        self._bars = Bars(BarColumn(24), TextColumn("{task.fields[text]}", markup=False))
+        self._bars = Bars(BarColumn(BAR), TextColumn("{task.fields[text]}", markup=False))
         self._task = self._bars.add_task("", total=1.0 if run.fraction is not None else None, text="reading ...")
         self._drawn = -math.inf
         self._bars.start()
@@ -306,13 +307,13 @@ class RichBar:
 
     def close(self) -> None:
         if self._meter.rows:
-            # A bar of unknown length ends full; one that was stopped keeps its place.
-            self._draw(1.0 if self._run.fraction is None else self._run.fraction)
+            # A bar of unknown length ends full; that of a run that was stopped stays where it is.
+            self._draw(1.0 if self._run.fraction is None else self._run.fraction, ended=True)
         self._bars.stop()
 
-    def _draw(self, fraction: float | None) -> None:
-        total = None if fraction is None else 1.0
-        self._bars.update(self._task, completed=fraction or 0.0, total=total, text=self._meter.live(self._run))
+    def _draw(self, fraction: float | None, ended: bool = False) -> None:
+        text = self._meter.live(self._run, self._bars.console.width - BAR - 1, ended)
+        self._bars.update(self._task, completed=fraction or 0.0, total=None if fraction is None else 1.0, text=text)
 
 
 # -- numbers as text
