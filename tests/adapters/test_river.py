@@ -13,6 +13,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rarestream import Block, DataError, Hashed, Model, auc, learner_names
 from rarestream.features import TablePlan
@@ -29,6 +31,7 @@ from river import (
     evaluate,
     feature_extraction,
     metrics,
+    multiclass,
     preprocessing,
     stream,
     utils,
@@ -291,6 +294,28 @@ def test_many_rows_are_learned_as_one_by_one(make):
     assert np.asarray(many.predict_many(X)).tolist() == [one.predict_one(row) for row in plain]
 
 
+COLUMN = st.one_of(
+    st.tuples(st.just(pl.Float64), st.lists(st.none() | st.floats(-1e9, 1e9), min_size=6, max_size=6)),
+    st.tuples(st.just(pl.Int64), st.lists(st.none() | st.integers(-(10**12), 10**12), min_size=6, max_size=6)),
+    st.tuples(st.just(pl.Boolean), st.lists(st.none() | st.booleans(), min_size=6, max_size=6)),
+    st.tuples(st.just(pl.String), st.lists(st.none() | st.text(max_size=5), min_size=6, max_size=6)),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(COLUMN, min_size=1, max_size=4), st.sampled_from(["soft", "raw"]))
+def test_any_frame_has_the_features_of_its_rows(columns, numbers):
+    schema = {f"c{number}": kind for number, (kind, _) in enumerate(columns)}
+    X = pl.DataFrame({name: values for name, (_, values) in zip(schema, columns, strict=True)}, schema=schema)
+    labels = [True, False, False, True, False, True]
+    one, many = (ours.DualAveraging(bits=10, numbers=numbers) for _ in range(2))
+    many.learn_many(X, labels)
+    for row, label in zip(X.to_dicts(), labels, strict=True):
+        one.learn_one(row, label)
+    assert many.model.coef.tobytes() == one.model.coef.tobytes()
+    assert many.score_many(X).to_list() == [one.score_one(row) for row in X.to_dicts()]
+
+
 def test_frames_of_pandas_keep_their_index_and_names():
     _, labels, table = frames()
     X = pd.DataFrame(table, index=range(1000, 1300))
@@ -362,6 +387,14 @@ def test_unions_selections_and_debugging():
     said = model.debug_one({"site": "s1.com", "price": 2.0})
     assert "site = s1.com" in said and "Contribution" in said
     assert "Score" in ours.DualAveraging().debug_one({"a": 1.0})
+
+
+@pytest.mark.filterwarnings("ignore::rarestream.SortedRowsWarning")
+def test_several_classes_are_learned_one_against_the_rest():
+    model = multiclass.OneVsRestClassifier(ours.FtrlProximal(bits=12))
+    found = evaluate.progressive_val_score(datasets.ImageSegments().take(700), model, metrics.Accuracy())
+    assert len(model.classifiers) == 7
+    assert found.get() > 0.6
 
 
 def test_settings_can_be_read_changed_and_shown():
