@@ -213,13 +213,13 @@ class ProgressMeter:
         return text if len(text) <= columns else " · ".join(parts[:1] + parts[2:])
 
 
-def callbacks(on_step: Callback | Iterable[Callback] | None) -> list[Callback]:
-    """Return the callbacks that were given; TypeError unless they are callables."""
+def callbacks(on_step: Callback | Iterable[Callback] | None, where: str = "train") -> list[Callback]:
+    """Return the callbacks that were given; TypeError, whose message starts with `where`, unless they are callables."""
     if on_step is None:
         return []
     found: list[Any] = [on_step] if callable(on_step) or not isinstance(on_step, Iterable) else list(on_step)
     if not all(map(callable, found)):
-        raise TypeError(f"train: on_step must be a callable or a list of callables, got {on_step!r}.")
+        raise TypeError(f"{where}: on_step must be a callable or a list of callables, got {on_step!r}.")
     return found
 
 
