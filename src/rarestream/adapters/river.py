@@ -31,6 +31,7 @@ from rarestream.features.space import DEFAULT_BITS
 from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate, WindowedAuc
 from rarestream.metrics import StreamingAuc as Streaming
+from rarestream.metrics.calibration import MOST_ODDS
 from rarestream.model import Model
 from rarestream.readers.labels import NO, YES
 
@@ -447,8 +448,8 @@ class StreamClassifier(base.MiniBatchClassifier):
         found = None if self._model is None else self._model.calibration
         if found is None:
             return 0.5
-        odds = found.slope * score + found.intercept
-        return 1.0 / (1.0 + math.exp(-odds)) if odds > -700 else 0.0
+        odds = found.slope * score + found.intercept  # as `probability` does, without the detour over arrays
+        return 1.0 / (1.0 + math.exp(-max(-MOST_ODDS, min(odds, MOST_ODDS))))
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         found = None if self._model is None else self._model.calibration
