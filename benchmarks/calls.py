@@ -69,7 +69,7 @@ LINES = (
     Line("learn_one of two lists of 50 vs numpy.asarray of them", LISTS, ASARRAY, 1, 0.3, slower=True),
     Line("learn_one of a dict of 40 names vs json.loads of the row", DICT, LOADS, 1, 0.5, slower=True),
     Line("River: learn_one of 40 raw numbers vs its own FTRL", RIVER_RAW, RIVER, 15, 30),
-    Line("River: learn_one of 40 numbers in soft buckets vs its own FTRL", RIVER_SOFT, RIVER, 8, 15),
+    Line("River: learn_one of 40 numbers in soft buckets vs its own FTRL", RIVER_SOFT, RIVER, 7, 10),
     Line("auto on 16,384 rows, d = 2^24 vs d = 10^5", RACE_WIDE, RACE_NARROW, 1.6, 1.3, slower=True),
 )
 
