@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rarestream import Block, DataError, Hashed, Model, auc, learner_names
@@ -302,9 +302,11 @@ COLUMN = st.one_of(
 )
 
 
-@settings(max_examples=25)
-@given(st.lists(COLUMN, min_size=1, max_size=4), st.sampled_from(["soft", "raw"]))
-def test_any_frame_has_the_features_of_its_rows(columns, numbers):
+@pytest.mark.parametrize("small", [0, 200], ids=["read as a whole", "as dicts"])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(columns=st.lists(COLUMN, min_size=1, max_size=4), numbers=st.sampled_from(["soft", "raw"]))
+def test_any_frame_has_the_features_of_its_rows(small, monkeypatch, columns, numbers):
+    monkeypatch.setattr("rarestream.adapters.river.SMALL", small)
     schema = {f"c{number}": kind for number, (kind, _) in enumerate(columns)}
     X = pl.DataFrame({name: values for name, (_, values) in zip(schema, columns, strict=True)}, schema=schema)
     labels = [True, False, False, True, False, True]
@@ -340,8 +342,9 @@ def test_frames_that_do_not_fit_are_refused():
         classifier.learn_many([{"a": 1.0}], [True])
     with pytest.raises(DataError, match="importance"):
         classifier.learn_many(X, [True, False], w=[1.0, -1.0])
-    with pytest.raises(DataError, match="inf"):
-        classifier.learn_many(pd.DataFrame({"a": [1.0, math.inf]}), [True, False])
+    for count in (2, 300):
+        with pytest.raises(DataError, match=r"^DualAveraging: row .*inf"):
+            classifier.learn_many(pd.DataFrame({"a": [1.0] * (count - 1) + [math.inf]}), [True] * count)
     assert classifier.model.rows == 0
 
 

@@ -47,6 +47,7 @@ try:
 except ImportError:  # before River 0.26, whose frames are those of pandas
     frames = None  # type: ignore[assignment]
 
+SMALL = 200  # rows that are encoded faster as dicts
 BUFFERED = 1024  # rows that a metric adds at once: adding one takes as long as adding many
 
 
@@ -426,18 +427,25 @@ class StreamClassifier(base.MiniBatchClassifier):
         return row
 
     def _rows(self, X: Any, names: bool) -> Block:
-        """Return the rows of a frame, in a space of their own: the columns may be different each time."""
-        rows = _sparse_dicts(X)
-        columns: list[Any] = [] if rows is not None else list(_columns(X, self._name))
+        """Return the rows of a frame, whose columns may be different each time; `names`: the model remembers them."""
+        columns = list(_columns(X, self._name))
         if not all(isinstance(column, str) for column in columns):
             X = X.set_axis([str(column) for column in columns], axis="columns")
-        space = Hashed(self.bits, names)
+        space = Hashed(self.bits, names=False)
         planned = tuple(ColumnPlan(str(column), Kind.AUTO) for column in columns)
         space.plan = TablePlan(planned, numbers=self.numbers, open=True)
+        known = self.model.features if names else None
+        if isinstance(known, Hashed):
+            space.names = known.names
+        rows = _dicts(X)
         if rows is not None:
-            return Block.of_dicts(rows, features=space)
-        blocks = read_rows(X, space, {}, self._name) if len(X) else []
-        return concatenate(blocks) if blocks else Block.of_dicts([], features=space)
+            try:
+                block = Block.of_dicts(rows, features=space)
+            except DataError as error:
+                raise DataError(str(error).replace("Block.of_dicts", self._name, 1)) from None
+        else:
+            block = concatenate(read_rows(X, space, {}, self._name))
+        return replace(block, space=known) if isinstance(known, Hashed) else block
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         rows = self._rows(X, names=False)
@@ -471,10 +479,13 @@ def _columns(X: Any, where: str) -> Sequence[Any]:
     return columns
 
 
-def _sparse_dicts(X: Any) -> list[dict[str, Any]] | None:
-    """Return the rows of a pandas frame of sparse columns, such as BagOfWords makes; None if it is another frame."""
-    if not hasattr(X, "iloc") or not len(X.columns) or not all(hasattr(kind, "fill_value") for kind in X.dtypes):
-        return None
+def _dicts(X: Any) -> list[dict[str, Any]] | None:
+    """Return the rows of a frame if it is small or sparse; None: it is read faster as a whole."""
+    if not hasattr(X, "iloc"):
+        return frames.into_frame(X).rows(named=True) if len(X) < SMALL else None
+    if not len(X.columns) or not all(hasattr(kind, "fill_value") for kind in X.dtypes):
+        return X.to_dict("records") if len(X) < SMALL else None
+    # Sparse columns, such as BagOfWords makes: what they do not store is missing.
     names = np.array([str(column) for column in X.columns], object)
     rows = X.sparse.to_coo().tocsr()
     ends = rows.indptr.tolist()
