@@ -201,3 +201,34 @@ def test_wrong_settings_of_early_stopping_are_refused(settings, said):
     one = np.concatenate([np.flatnonzero(y == 1)[:1], np.flatnonzero(y == 0)])
     with pytest.raises(ValueError, match="one has a single row"):
         DualAveragingClassifier(early_stopping=True).fit(X[one], y[one])
+
+
+# -- callbacks of scikit-learn
+
+
+def test_callbacks_see_every_part_of_a_fit():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    seen = []
+
+    class Watch:
+        def setup(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, X, fitted_estimator):
+            seen.append((context.task_name, roc_auc_score(y, fitted_estimator.decision_function(X))))
+            return self.stop and len(seen) >= 5
+
+        def teardown(self, estimator, context):
+            seen.append("torn down")
+
+    Watch.stop = False
+    assert isinstance(Watch(), callback.FitCallback)
+    clf = DualAveragingClassifier(max_passes=2).set_callbacks(Watch()).fit(X, y)
+    assert [one[0] for one in seen[:-1]] == (["rows"] * 20 + ["pass"]) * 2 + ["fit"] and seen[-1] == "torn down"
+    assert seen[20][1] > seen[0][1]
+    assert clf.model_.to_bytes() == DualAveragingClassifier(max_passes=2).fit(X, y).model_.to_bytes()
+    seen.clear()
+    Watch.stop = True
+    clf = DualAveragingClassifier(max_passes=2).set_callbacks(Watch()).fit(X, y)
+    assert clf.model_.rows == 5 * 150 and clf.n_iter_ == 1

@@ -53,6 +53,7 @@ except ImportError:
     ) from None
 
 # After the import above, whose error message says what to install.
+from rarestream.adapters.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from rarestream.adapters.frames import more_rows, must_be_hashed
 from rarestream.adapters.space import FeatureSpace, TableTransformer
 
@@ -68,7 +69,7 @@ def _calibrated(classifier: StreamClassifier) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the classifiers, one of which exists for each learner.
 
     The parameters of a classifier are those below and the settings of its learner. They are checked when `fit`, or the
@@ -139,8 +140,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows with a new model, in their order, `max_passes` times.
+
+        Callbacks of scikit-learn (`set_callbacks`, from 1.9 on) are told of each pass and of every twentieth of its
+        rows, and may end the fit.
 
         Parameters
         ----------
@@ -166,18 +171,21 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = model if before is None else before
         block, held = self._held_out(block) if self.early_stopping else (block, None)
         best = _Best(self.tol)
+        data = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
+        tasks = Tasks(self, data, self.max_passes, lambda: self._fitted(model, classes, number))
         for number, rows in enumerate(self._passes(block), 1):
-            model.learn(rows, again=number > 1)
+            stop = tasks.learn(model, rows, number > 1)
             model.finish_race()  # a race of settings ends with the rows
             if held is not None:
                 best.compare(model, held)
             if self.verbose:
                 self._print_pass(number, model, best.aucs)
-            if held is not None and best.since >= self.n_iter_no_change:
+            if stop or (held is not None and best.since >= self.n_iter_no_change):
                 break
         if held is not None:
             model, self.validation_aucs_ = best.model(), best.aucs
         self._start(model, classes, number)
+        tasks.end()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -625,11 +633,26 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Model(learner, n_features=d, **common)
 
     def _start(self, model: Model, classes: NDArray[Any], passes: int) -> None:
-        self.classes_, self.model_, self.n_iter_ = classes, model, passes
-        self._hashed = isinstance(model.features, Hashed)
-        self._sign = int(self._signed(classes, classes)[1])
-        pair = (NEGATIVE, POSITIVE) if self._sign > 0 else (POSITIVE, NEGATIVE)
-        self._label_of = dict(zip(classes.tolist(), pair, strict=True))
+        found = self._fitted(model, classes, passes)
+        self.classes_: NDArray[Any] = found["classes_"]
+        self.model_: Model = found["model_"]
+        self.n_iter_: int = found["n_iter_"]
+        self._hashed: bool = found["_hashed"]
+        self._sign: int = found["_sign"]
+        self._label_of: dict[Any, Labels] = found["_label_of"]
+
+    def _fitted(self, model: Model, classes: NDArray[Any], passes: int) -> dict[str, Any]:
+        """Return the attributes of a classifier that has learned these classes in so many passes."""
+        sign = int(self._signed(classes, classes)[1])
+        pair = (NEGATIVE, POSITIVE) if sign > 0 else (POSITIVE, NEGATIVE)
+        return {
+            "classes_": classes,
+            "model_": model,
+            "n_iter_": passes,
+            "_hashed": isinstance(model.features, Hashed),
+            "_sign": sign,
+            "_label_of": dict(zip(classes.tolist(), pair, strict=True)),
+        }
 
     def _signed(self, y: NDArray[Any], classes: NDArray[Any]) -> Labels:
         """Return +1 for rows of the positive class and -1 for the other; ValueError for any other class."""
