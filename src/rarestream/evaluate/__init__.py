@@ -7,9 +7,10 @@ imported when first used: a command that trains evaluates nothing.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rarestream.evaluate.days import days_covered
     from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
-    from rarestream.evaluate.resume import Place, column_base, place_in, reading_settings, remembered
-    from rarestream.evaluate.scorefile import evaluate_scores
+    from rarestream.evaluate.resume import Place, class_labels, column_base, place_in, reading_settings, remembered
+    from rarestream.evaluate.scorefile import decide_on_scores, evaluate_scores
     from rarestream.evaluate.sizes import can_draw, figure, path
     from rarestream.evaluate.training import Step, TrainingRun, doubling, train
     from rarestream.pruning import Path
@@ -22,7 +23,10 @@ __all__ = [
     "Step",
     "TrainingRun",
     "can_draw",
+    "class_labels",
     "column_base",
+    "days_covered",
+    "decide_on_scores",
     "doubling",
     "evaluate",
     "evaluate_scores",
@@ -35,9 +39,10 @@ __all__ = [
     "train",
 ]
 _MODULES = {
+    "days": ["days_covered"],
     "heldout": ["Evaluation", "Evaluator", "evaluate", "has_learned"],
-    "resume": ["Place", "column_base", "place_in", "reading_settings", "remembered"],
-    "scorefile": ["evaluate_scores"],
+    "resume": ["Place", "class_labels", "column_base", "place_in", "reading_settings", "remembered"],
+    "scorefile": ["decide_on_scores", "evaluate_scores"],
     "sizes": ["Path", "can_draw", "figure", "path"],
     "training": ["Step", "TrainingRun", "doubling", "train"],
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ class KeptScores:
 
     Parameters
     ----------
-    limit : int
-        Maximum number of rows to keep in memory.
+    limit : int or None
+        Maximum number of rows to keep in memory; None: all.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int | None) -> None:
         self.streamed: StreamingAuc | None = None  # holds all rows once there are more than the limit
-        self._free = limit
+        self._free = math.inf if limit is None else limit
         self._batches: list[Batch] = []
 
     def add(self, labels: NDArray[Any], scores: NDArray[Any], importances: NDArray[Any] | None) -> None:
@@ -39,6 +40,8 @@ class KeptScores:
 
     def joined(self) -> Batch:
         """Return all rows as one batch. Only if `streamed` is None."""
+        if not self._batches:
+            return np.zeros(0, np.int8), np.zeros(0), None
         labels, scores, importances = zip(*self._batches, strict=True)
         self._batches.clear()  # before the joined copy is made, so that rows are in memory once only
         weights = None

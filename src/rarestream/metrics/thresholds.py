@@ -93,8 +93,8 @@ class Decision:
         Costs of a false positive and of a missed positive, if they were given.
     cost : Estimate or None
         Expected cost per row, if costs were given.
-    learned : int or None
-        Number of rows that the model had learned; None if the scores are not those of a model.
+    after_rows : int or None
+        Number of rows that the model had learned by then; None if the scores are not those of a model.
     """
 
     threshold: float
@@ -109,7 +109,7 @@ class Decision:
     rows_per_day: float | None = None
     costs: Costs | None = None
     cost: Estimate | None = None
-    learned: int | None = None
+    after_rows: int | None = None
 
     @property
     def alerts_per_day(self) -> Estimate | None:
@@ -146,7 +146,7 @@ class Decision:
         found |= {"rows_per_day": self.rows_per_day, **_numbers("alerts_per_day", self.alerts_per_day)}
         found["cost_false_positive"] = None if self.costs is None else self.costs.false_positive
         found["cost_missed"] = None if self.costs is None else self.costs.missed
-        return {**found, **_numbers("cost", self.cost), "level": self.share.level, "learned": self.learned}
+        return {**found, **_numbers("cost", self.cost), "level": self.share.level, "after_rows": self.after_rows}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Decision:
@@ -188,7 +188,7 @@ class Decision:
             rows_per_day=None if record["rows_per_day"] is None else _number(record, "rows_per_day", 0),
             costs=costs,
             cost=None if costs is None else _estimate(record, "cost", level, math.inf),
-            learned=None if record["learned"] is None else _count(record, "learned"),
+            after_rows=None if record["after_rows"] is None else _count(record, "after_rows"),
         )
 
 

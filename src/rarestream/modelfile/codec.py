@@ -16,7 +16,7 @@ from rarestream.engines.arrays import dump_largest
 from rarestream.errors import ModelFileError
 from rarestream.features import Columns, Hashed, Space
 from rarestream.learners import make_learner
-from rarestream.metrics import SortedCheck, StreamingAuc
+from rarestream.metrics import Decision, SortedCheck, StreamingAuc
 from rarestream.modelfile import names
 
 KINDS = ("resumable", "scoring")
@@ -48,6 +48,7 @@ class Saved:
     chosen_by: ChosenBy | None = None
     pruned_from: int | None = None
     features: Space | None = None  # None: no row has decided it yet
+    decision: Decision | None = None
 
 
 def encode(model: Saved, kind: str) -> FileParts:
@@ -102,6 +103,8 @@ def encode(model: Saved, kind: str) -> FileParts:
         header["chosen_by"] = chosen_by._asdict()
     if model.pruned_from is not None:
         header["pruned_from"] = model.pruned_from
+    if model.decision is not None:
+        header["decision"] = model.decision.record()
     if model.order.runs:
         header["label_order"] = model.order.state()
     for name, array in arrays.items():
@@ -163,6 +166,10 @@ def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: 
         if "chosen_by" in header:
             chosen_by = header["chosen_by"]
             model.chosen_by = ChosenBy(str(chosen_by["name"]), _count(chosen_by["rows"]))
+        if "decision" in header:
+            model.decision = Decision.from_record(header["decision"])
+            if (model.decision.after_rows or 0) > model.rows:
+                raise ValueError(f"its decision was made after {model.decision.after_rows} rows, more than it learned")
         if model.engine.resumable:
             progress = {key[len(PROGRESS) :]: part for key, part in arrays.items() if key.startswith(PROGRESS)}
             if not all(np.isfinite(part).all() for part in progress.values()):
