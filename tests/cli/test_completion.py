@@ -24,7 +24,19 @@ def test_commands():
         offered("")
         == offered()
         == [
-            *["doctor", "train", "race", "compare", "predict", "evaluate", "explain", "inspect", "prune", "datasets"],
+            *[
+                "doctor",
+                "train",
+                "race",
+                "compare",
+                "predict",
+                "evaluate",
+                "threshold",
+                "explain",
+                "inspect",
+                "prune",
+                "datasets",
+            ],
             *["demo", "reproduce"],
         ]
     )

@@ -22,7 +22,8 @@ If no row of n is above, the interval starts at 0; if all are, it ends at 1.
 
 Precision: of the alerts c are positive, which is binomial too. Rows of unequal
 importance count as n = (sum h)^2 / sum h^2 rows, in each class (Kish). The cheapest
-threshold is partly luck, so its worse ends are moved by a part of that (`_optimism`).
+threshold is partly luck, and so is the last one that is precise enough: their
+worse ends are moved by half of that (`_optimism`).
 
 docs/decisions.md has the measured coverage.
 """
@@ -426,7 +427,8 @@ class _Cuts(NamedTuple):
         if rows.importances is not None:
             signed *= rows.importances[order]
         last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
-        true, false = (np.cumsum(np.maximum(sign * signed, 0.0))[last] for sign in (1, -1))
+        with np.errstate(over="ignore"):  # the caller looks at the total
+            true, false = (np.cumsum(np.maximum(sign * signed, 0.0))[last] for sign in (1, -1))
         return cls(scores[last], np.diff(last, prepend=-1), true, false, *effective_rows(rows), signed)
 
     @property
@@ -472,7 +474,7 @@ def _measured(wanted: Wanted, cuts: _Cuts, at: int, daily: float | None, level: 
         half_false = (false - (float(cuts.false[at - 1]) if at else 0.0)) / 2
     unit_pos, unit_neg = cuts.positives / cuts.n_pos, cuts.negatives / cuts.n_neg  # weight of an effective row
     unit = cuts.total / cuts.n
-    lucky = 0.0 if wanted.rule != "costs" or wanted.costs is None else _optimism(cuts, at, wanted.costs) / 2
+    lucky = _optimism(wanted, cuts, at) / 2
     good, bad = (true - half_true) / unit_pos, (false - half_false) / unit_neg  # effective rows above the threshold
 
     def estimate(value: float, low: float, high: float) -> Estimate:
@@ -521,24 +523,34 @@ def _jeffreys(part: float, whole: float, p: float) -> float:
     return beta.quantile(p, part + 0.5, whole - part + 0.5)
 
 
-def _optimism(cuts: _Cuts, at: int, costs: Costs) -> float:
-    """Return how many rows of each class the cheapest threshold owes to luck, by cross-validation.
+def _optimism(wanted: Wanted, cuts: _Cuts, at: int) -> float:
+    """Return how many rows of each class the threshold owes to luck, by cross-validation; 0 for most rules.
 
-    The cheapest threshold is one where positives happen to lie just above it and negatives just below. What is saved on
-    a tenth of the rows by this threshold rather than by that of the other nine tenths, summed over all tenths, is what
-    was saved by chance.
+    The cheapest threshold, and the last one that is precise enough, is one where positives happen to lie just above it
+    and negatives just below. With what a positive above it gains and a negative loses, what is gained on a tenth of the
+    rows by this threshold rather than by that of the other nine tenths, summed over all tenths, is what was gained by
+    chance.
     """
-    saved = np.where(cuts.signed > 0, costs.missed, costs.false_positive) * cuts.signed
+    if wanted.rule == "costs":
+        assert wanted.costs is not None
+        loss, gain = wanted.costs
+    elif wanted.rule == "precision":
+        assert wanted.target is not None
+        loss, gain = wanted.target, 1 - wanted.target
+    else:
+        return 0.0
+    gains = np.where(cuts.signed > 0, gain, loss) * cuts.signed
     last = np.cumsum(cuts.sizes) - 1
-    folds = np.random.default_rng(0).integers(FOLDS, size=len(saved), dtype=np.int8)
-    gained = 0.0
+    folds = np.random.default_rng(0).integers(FOLDS, size=len(gains), dtype=np.int8)
+    lucky = 0.0
     for fold in range(FOLDS):
         mine = folds == fold
-        apart = np.cumsum(np.where(mine, saved, 0.0))[last]
-        other = int(np.argmax(np.cumsum(np.where(mine, 0.0, saved))[last]))
-        gained += float(apart[at] - apart[other])
+        apart = np.cumsum(np.where(mine, gains, 0.0))[last]
+        others = np.cumsum(np.where(mine, 0.0, gains))[last]
+        chosen = np.flatnonzero(others >= (0.0 if wanted.rule == "precision" else max(0.0, others.max())))
+        lucky += float(apart[at]) - (float(apart[chosen[-1]]) if len(chosen) else 0.0)
     unit_pos, unit_neg = cuts.positives / cuts.n_pos, cuts.negatives / cuts.n_neg
-    return max(0.0, gained / (costs.missed * unit_pos + costs.false_positive * unit_neg))
+    return max(0.0, lucky / (gain * unit_pos + loss * unit_neg))
 
 
 def _sum(costs: Costs, wrong: Estimate, missed: Estimate) -> Estimate:
