@@ -192,4 +192,4 @@ def percent(rate: float) -> str:
 
 
 def number(value: float) -> str:
-    return f"{value:,.3g}" if value < 1000 else look.count(value)
+    return f"{value:#.3g}".rstrip(".") if value < 999.5 else look.count(value)
