@@ -54,6 +54,7 @@ _WORDS = {
 }
 _RATES = ("fpr", "recall", "precision", "share")
 FOLDS = 10
+ONE = 1 - 1e-9  # a row, where effective rows are multiplied by a rate that may have been rounded
 
 
 class Costs(NamedTuple):
@@ -303,8 +304,9 @@ class Wanted:
             )
         prices = None
         if costs is not None:
-            prices = Costs(*(float(cost) for cost in costs))
-            if not all(0 < cost < math.inf for cost in prices):
+            if len(costs) == 2:
+                prices = Costs(*(float(cost) for cost in costs))
+            if prices is None or not all(0 < cost < math.inf for cost in prices):
                 raise DataError(
                     f"{where}: costs must be two numbers above 0, of a false positive and of a missed positive, got "
                     f"{tuple(costs)}."
@@ -340,7 +342,7 @@ class Wanted:
             return self._last(cuts, cuts.precision, cuts.precision >= self.target, int(np.argmax(cuts.precision)))
         if self.rule == "fpr":
             first = int(np.argmax(cuts.false > 0))
-            if cuts.n_neg * self.target < 1:
+            if cuts.n_neg * self.target < ONE:
                 self._too_few(cuts, "negatives", cuts.n_neg, cuts.fpr[first], first)
             return self._last(cuts, cuts.fpr, cuts.fpr <= self.target, 0)
         share = self.target
@@ -352,7 +354,7 @@ class Wanted:
                     "threshold is needed for that."
                 )
             share = self.target / daily
-        if cuts.n * share < 1:
+        if cuts.n * share < ONE:
             self._too_few(cuts, "rows", cuts.n, cuts.share[0], 0, share)
         return self._last(cuts, cuts.share, cuts.share <= share, 0)
 
@@ -421,7 +423,12 @@ class _Cuts(NamedTuple):
         if rows.importances is not None:
             counts = rows.importances > 0
             rows = ScoredRows(rows.labels[counts], rows.scores[counts], rows.importances[counts])
-        order = np.argsort(rows.scores)[::-1]
+        order = np.argsort(rows.scores)
+        if (np.diff(rows.scores[order]) == 0).any():
+            # Equal scores in an order of their own, so that the order in which rows came does not matter.
+            weights = () if rows.importances is None else (rows.importances,)
+            order = np.lexsort((*weights, rows.labels, rows.scores))
+        order = order[::-1]
         scores = rows.scores[order].astype(np.float64)
         signed = np.where(rows.labels[order] > 0, 1.0, -1.0)
         if rows.importances is not None:
@@ -547,8 +554,11 @@ def _optimism(wanted: Wanted, cuts: _Cuts, at: int) -> float:
         mine = folds == fold
         apart = np.cumsum(np.where(mine, gains, 0.0))[last]
         others = np.cumsum(np.where(mine, 0.0, gains))[last]
-        chosen = np.flatnonzero(others >= (0.0 if wanted.rule == "precision" else max(0.0, others.max())))
-        lucky += float(apart[at]) - (float(apart[chosen[-1]]) if len(chosen) else 0.0)
+        if wanted.rule == "costs":
+            chosen = np.flatnonzero((others == others.max()) & (others > 0))[:1]
+        else:
+            chosen = np.flatnonzero((others >= 0) & (np.cumsum(~mine)[last] > 0))[-1:]
+        lucky += float(apart[at]) - float(apart[chosen].sum())  # if none is chosen, no row is called positive
     unit_pos, unit_neg = cuts.positives / cuts.n_pos, cuts.negatives / cuts.n_neg
     return max(0.0, lucky / (gain * unit_pos + loss * unit_neg))
 
