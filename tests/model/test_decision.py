@@ -53,6 +53,20 @@ def test_labels_follow_the_decision_and_without_one_the_threshold(model, rows):
     assert np.mean(labels[rows.labels > 0] == 1) == found.recall >= 0.9
 
 
+def test_without_a_decision_positive_is_a_probability_of_one_half(model, rows):
+    likely = model.probability(rows) >= 0.5
+    assert 0 < np.count_nonzero(likely) < len(rows)
+    assert np.array_equal(model.label(rows), np.where(likely, 1, -1))
+    model.negatives_kept = 0.25
+    rarer = model.probability(rows) >= 0.5
+    assert np.count_nonzero(rarer) < np.count_nonzero(likely)
+    assert np.array_equal(model.label(rows), np.where(rarer, 1, -1))
+    plain = Model("dual-logistic", calibrate=False)
+    plain.learn(random_block(400, 30, 4, seed=1))
+    assert plain.label_threshold == -plain.intercept  # zero log odds
+    assert np.array_equal(plain.label(rows), np.where(plain.score(rows) >= -plain.intercept, 1, -1))
+
+
 @pytest.mark.parametrize("kind", ["resumable", "scoring"])
 def test_files_keep_it(model, rows, kind):
     model.threshold_for(rows, alerts_per_day=3, days=10, costs=(1, 20), save=True)

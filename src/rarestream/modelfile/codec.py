@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from rarestream._version import __version__
 from rarestream.engines import Engine, check_arguments, load_engine
-from rarestream.engines.arrays import dump_largest
+from rarestream.engines.arrays import checked, dump_largest
 from rarestream.errors import ModelFileError
 from rarestream.features import Columns, Hashed, Space
 from rarestream.learners import make_learner
-from rarestream.metrics import Decision, SortedCheck, StreamingAuc
+from rarestream.metrics import Calibration, Decision, SortedCheck, StreamingAuc
+from rarestream.metrics.calibration import NUMBERS, checked_share
 from rarestream.modelfile import names
 
 KINDS = ("resumable", "scoring")
 PROGRESS = "progress."  # prefix of the names of the arrays of the progressive AUC
+CALIBRATION = "calibration"  # the array of its numbers
 
 FileParts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # header and arrays
 
@@ -48,6 +50,9 @@ class Saved:
     chosen_by: ChosenBy | None = None
     pruned_from: int | None = None
     features: Space | None = None  # None: no row has decided it yet
+    calibration: Calibration | None = None
+    calibrate: bool = True  # False: a model made without a calibration
+    negatives_kept: float = 1.0
     decision: Decision | None = None
 
 
@@ -78,6 +83,8 @@ def encode(model: Saved, kind: str) -> FileParts:
         learner, dtype, extra_header = engine.leader, str(arrays["weight"].dtype), {}
         if learner is not engine.learner:  # nothing more is learned, so a race ends here
             chosen_by = ChosenBy(engine.learner.name, model.rows)
+    if model.calibration is not None and model.calibration.rows:
+        arrays[CALIBRATION] = model.calibration.state()
     features: dict[str, Any] = {"space": "columns", "count": model.n_features}
     if isinstance(model.features, Hashed):
         colliding = kind == "resumable"
@@ -103,6 +110,10 @@ def encode(model: Saved, kind: str) -> FileParts:
         header["chosen_by"] = chosen_by._asdict()
     if model.pruned_from is not None:
         header["pruned_from"] = model.pruned_from
+    if not model.calibrate:
+        header["calibrate"] = False
+    if model.negatives_kept != 1:
+        header["negatives_kept"] = model.negatives_kept
     if model.decision is not None:
         header["decision"] = model.decision.record()
     if model.order.runs:
@@ -166,6 +177,10 @@ def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: 
         if "chosen_by" in header:
             chosen_by = header["chosen_by"]
             model.chosen_by = ChosenBy(str(chosen_by["name"]), _count(chosen_by["rows"]))
+        if CALIBRATION in arrays:
+            model.calibration = Calibration.from_state(checked(arrays, CALIBRATION, np.dtype(np.float64), len(NUMBERS)))
+        model.calibrate = bool(header.get("calibrate", True))
+        model.negatives_kept = checked_share(_finite(header.get("negatives_kept", 1.0)))
         if "decision" in header:
             model.decision = Decision.from_record(header["decision"])
             if (model.decision.after_rows or 0) > model.rows:
