@@ -179,7 +179,8 @@ def test_the_rate_under_an_order_statistic_is_its_beta_distribution():
 def test_a_tie_at_the_threshold_counts_whole():
     labels, scores = np.array([0] * 100 + [1]), np.r_[np.arange(95.0), np.full(5, 95.0), 1.0]
     found = choose_threshold(labels, scores, fpr=0.05)
-    assert (found.fpr.low, found.fpr.high) == pytest.approx(stats.beta.ppf([0.025, 0.975], 5.5, 95.5), rel=1e-9)
+    ends = stats.beta.ppf(0.025, 5, 96), stats.beta.ppf(0.975, 6, 95)  # Clopper and Pearson's
+    assert (found.fpr.low, found.fpr.high) == pytest.approx(ends, rel=1e-9)
 
 
 @pytest.mark.parametrize("a, b", [(0.5, 0.5), (0.5, 3e6), (1, 1e7), (49.5, 1.5), (1e6, 0.5), (500.5, 1e5), (3, 50)])

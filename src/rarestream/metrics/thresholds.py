@@ -17,7 +17,9 @@ the middle of
 
 The two agree if the row whose score is the threshold counts one half: it is the
 boundary itself, and neither above nor below. This is done for all rules. If several rows
-share that score, the threshold is a point of probability, and they count whole.
+share that score, the threshold is a point of probability: they count whole, and the
+rate that the rule limits has Clopper and Pearson's interval, half a row wider on both
+sides, because of two such points the rule prefers the one with the luckier rows.
 If no row of n is above, the interval starts at 0; if all are, it ends at 1.
 
 Precision: of the alerts c are positive, which is binomial too. Rows of unequal
@@ -483,6 +485,10 @@ def _measured(wanted: Wanted, cuts: _Cuts, at: int, daily: float | None, level: 
     unit = cuts.total / cuts.n
     lucky = _optimism(wanted, cuts, at) / 2
     good, bad = (true - half_true) / unit_pos, (false - half_false) / unit_neg  # effective rows above the threshold
+    # Half a row to both sides of the rate that the rule limits, if rows tie at the threshold: Clopper and Pearson's.
+    tied = 0.5 if cuts.sizes[at] > 1 else 0.0
+    slack_pos, slack_neg = tied * (wanted.rule == "recall"), tied * (wanted.rule == "fpr")
+    slack = tied * (wanted.rule in ("share", "alerts_per_day"))
 
     def estimate(value: float, low: float, high: float) -> Estimate:
         low, high = 0.0 if value == 0 else low, 1.0 if value == 1 else high
@@ -508,16 +514,26 @@ def _measured(wanted: Wanted, cuts: _Cuts, at: int, daily: float | None, level: 
         target=wanted.target,
         rows=len(cuts.signed),
         positives=int(np.count_nonzero(cuts.signed > 0)),
-        fpr=estimate(false / cuts.negatives, _jeffreys(bad, cuts.n_neg, low), _jeffreys(bad + lucky, cuts.n_neg, high)),
+        fpr=estimate(
+            false / cuts.negatives,
+            _jeffreys(bad - slack_neg, cuts.n_neg, low),
+            _jeffreys(bad + slack_neg + lucky, cuts.n_neg, high),
+        ),
         recall=estimate(
-            true / cuts.positives, _jeffreys(good - lucky, cuts.n_pos, low), _jeffreys(good, cuts.n_pos, high)
+            true / cuts.positives,
+            _jeffreys(good - slack_pos - lucky, cuts.n_pos, low),
+            _jeffreys(good + slack_pos, cuts.n_pos, high),
         ),
         precision=estimate(
             true / (true + false),
-            true_share(_jeffreys(good - lucky, good + bad, low)),
-            true_share(_jeffreys(good, good + bad, high)),
+            true_share(_jeffreys(good - slack_pos - slack_neg - lucky, good + bad, low)),
+            true_share(_jeffreys(good + slack_pos + slack_neg, good + bad, high)),
         ),
-        share=estimate((true + false) / cuts.total, _jeffreys(above, cuts.n, low), _jeffreys(above, cuts.n, high)),
+        share=estimate(
+            (true + false) / cuts.total,
+            _jeffreys(above - slack, cuts.n, low),
+            _jeffreys(above + slack, cuts.n, high),
+        ),
         rows_per_day=daily,
         costs=wanted.costs,
         cost=cost,
