@@ -124,6 +124,11 @@ def test_without_a_stored_threshold_labels_are_by_the_models_own(trained, fresh)
     assert done.stdout.split() == ["1" if score >= own else "-1" for score in scores]
 
 
+def test_labels_and_probabilities_are_two_answers(trained, fresh):
+    done = run("predict", trained, fresh, "--label", "--probability")
+    assert (done.exit_code, "'--label': cannot be combined with --probability" in done.stderr) == (2, True)
+
+
 def test_rows_that_were_learned_are_warned_of(model, events):
     done = run("threshold", model, events, "--fpr", 0.01, "--json")
     assert "the model has learned rows of these files" in done.stderr

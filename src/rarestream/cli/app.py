@@ -23,6 +23,7 @@ COMMANDS = (
     "explain",
     "inspect",
     "prune",
+    "calibrate",
     "datasets",
     "demo",
     "reproduce",

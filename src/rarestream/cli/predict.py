@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 from rarestream.cli import look, options, outputs
-from rarestream.cli.parser import Option
+from rarestream.cli.parser import Option, UsageError
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rarestream.blocks import Block
     from rarestream.model import Model
 
 Output = Annotated[
     Path | None,
     Option("--output", "-p", "-o", metavar="FILE", help="The file to write scores to.", default="standard output"),
+]
+Probability = Annotated[
+    bool, Option("--probability", help="Write the probability that each row is positive, in place of its score.")
+]
+Interval = Annotated[
+    bool, Option("--interval", help="With --probability: also its 95 % interval, as three columns with tabs between.")
 ]
 Label = Annotated[bool, Option("--label", help="Write labels instead of scores, by the threshold of the model.")]
 
@@ -27,8 +37,11 @@ def predict(
     model: options.ModelPath,
     data: options.Data,
     output: Output = None,
-    overwrite: outputs.OverwriteAny = False,
     label: Label = False,
+    probability: Probability = False,
+    interval: Interval = False,
+    negatives_kept: options.NegativesKept = None,
+    overwrite: outputs.OverwriteAny = False,
     json: options.Json = False,
     *,
     reading: options.Reading,
@@ -36,12 +49,27 @@ def predict(
     """Score rows, one score per line.
 
     The scores are in the order of the rows; larger means more likely positive. Labels are not needed and are ignored.
+    With --probability they are probabilities, as the rows that were learned have calibrated them.
     With --label, rows are called positive or negative by the threshold that `rarestream threshold --save` has stored,
     with the labels of the data that were learned.
     """
     from rarestream.model import Model
 
+    if probability and label:
+        raise UsageError("cannot be combined with --probability.", "--label")
+    if not probability:
+        for given, option in ((interval, "--interval"), (negatives_kept is not None, "--negatives-kept")):
+            if given:
+                raise UsageError("needs --probability.", option)
+    options.check_share(negatives_kept)
     loaded = Model.load(model)
+    if probability:
+        answers = _probabilities(loaded, interval, negatives_kept)
+    elif label:
+        answers = _labels(loaded, json)
+        _tell_threshold(loaded)
+    else:
+        answers = _scores(loaded)
     options.check_paths(data)
     if str(output) in ("-", "/dev/stdout"):
         output = None
@@ -51,18 +79,21 @@ def predict(
     settings = reading.settings_for(loaded, data)
     settings = {name: value for name, value in settings.items() if name not in ("positive", "classes")}
     stream = reading.open(data, {**settings, "labels": "optional"})
-    words = _label_words(loaded, json) if label else None
-    if label:
-        _tell_threshold(loaded)
     row, beyond = 0, 0
     with _opened(output, whole) as out:
         for block in stream:
-            scores = loaded.score(block).tolist()
+            columns = answers(block)
             beyond = max(beyond, block.width)
-            out.write("".join(_lines(scores, row, json, words, loaded.label_threshold)))
+            rows = zip(*columns.values(), strict=True)
+            if json:
+                shape = ", ".join(f'"{name}": {{}}' for name in ("row", *columns))
+                lines = [f"{{{shape.format(row + i, *found)}}}\n" for i, found in enumerate(rows)]
+            else:
+                lines = ["\t".join(found) + "\n" for found in rows]
+            out.write("".join(lines))
             if not stream.replayable:  # whoever writes to a pipe may be waiting for an answer
                 out.flush()
-            row += len(scores)
+            row += len(block)
         out.flush()
     if beyond > loaded.n_features:
         look.warn(
@@ -71,6 +102,45 @@ def predict(
         )
     options.print_notes(stream)
     options.warn_of_refused(stream.refused, stream.refusals)
+
+
+Answers = Callable[["Block"], dict[str, list[str]]]  # what is written of rows: columns by name
+
+
+def _scores(model: Model) -> Answers:
+    return lambda block: {"score": _shown(model.score(block))}
+
+
+def _labels(model: Model, json: bool) -> Answers:
+    words = _label_words(model, json)
+    threshold = model.label_threshold
+
+    def answers(block: Block) -> dict[str, list[str]]:
+        scores = model.score(block)
+        labels = [words[positive] for positive in (scores >= threshold).tolist()]
+        return {"score": _shown(scores), "label": labels} if json else {"label": labels}
+
+    return answers
+
+
+def _probabilities(model: Model, interval: bool, negatives_kept: float | None) -> Answers:
+    calibration = options.calibration_of(model)
+    share = model.negatives_kept if negatives_kept is None else negatives_kept
+
+    def answers(block: Block) -> dict[str, list[str]]:
+        scores = model.score(block)
+        found = {"probability": _shown(calibration.probability(scores, share))}
+        if interval:
+            low, high = calibration.interval(scores, negatives_kept=share)
+            found |= {"low": _shown(low), "high": _shown(high)}
+        return found
+
+    return answers
+
+
+def _shown(numbers: NDArray[np.float64]) -> list[str]:
+    """Numbers in full precision."""
+    return list(map(repr, numbers.tolist()))
 
 
 def _label_words(model: Model, json: bool) -> tuple[str, str]:
@@ -97,19 +167,6 @@ def _tell_threshold(model: Model) -> None:
             f"the model has learned {since} since its threshold was chosen, and its scores have changed. Choose it "
             "again: rarestream threshold MODEL DATA --save"
         )
-
-
-def _lines(scores: list[float], first: int, json: bool, words: tuple[str, str] | None, threshold: float) -> list[str]:
-    """The lines of some rows, the first of which has this number; `words`: the negative and the positive label."""
-    if words is None:
-        if json:
-            return [f'{{"row": {first + i}, "score": {score!r}}}\n' for i, score in enumerate(scores)]
-        return [f"{score!r}\n" for score in scores]
-    labels = [words[score >= threshold] for score in scores]
-    if json:
-        rows = enumerate(zip(scores, labels, strict=True), first)
-        return [f'{{"row": {row}, "score": {score!r}, "label": {label}}}\n' for row, (score, label) in rows]
-    return [f"{label}\n" for label in labels]
 
 
 @contextmanager

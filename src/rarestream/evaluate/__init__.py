@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rarestream.evaluate.days import days_covered
-    from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
+    from rarestream.evaluate.drawing import can_draw
+    from rarestream.evaluate.figures import figure, figure_bytes
+    from rarestream.evaluate.grouping import read_groups
+    from rarestream.evaluate.heldout import Curves, Evaluation, Evaluator, evaluate, has_learned
     from rarestream.evaluate.resume import Place, class_labels, column_base, place_in, reading_settings, remembered
     from rarestream.evaluate.scorefile import decide_on_scores, evaluate_scores
-    from rarestream.evaluate.sizes import can_draw, figure, path
+    from rarestream.evaluate.sizes import path
     from rarestream.evaluate.training import Step, TrainingRun, doubling, train
     from rarestream.pruning import Path
 
 __all__ = [
+    "Curves",
     "Evaluation",
     "Evaluator",
     "Path",
@@ -31,19 +35,24 @@ __all__ = [
     "evaluate",
     "evaluate_scores",
     "figure",
+    "figure_bytes",
     "has_learned",
     "path",
     "place_in",
+    "read_groups",
     "reading_settings",
     "remembered",
     "train",
 ]
 _MODULES = {
     "days": ["days_covered"],
-    "heldout": ["Evaluation", "Evaluator", "evaluate", "has_learned"],
+    "drawing": ["can_draw"],
+    "figures": ["figure", "figure_bytes"],
+    "grouping": ["read_groups"],
+    "heldout": ["Curves", "Evaluation", "Evaluator", "evaluate", "has_learned"],
     "resume": ["Place", "class_labels", "column_base", "place_in", "reading_settings", "remembered"],
     "scorefile": ["decide_on_scores", "evaluate_scores"],
-    "sizes": ["Path", "can_draw", "figure", "path"],
+    "sizes": ["Path", "path"],
     "training": ["Step", "TrainingRun", "doubling", "train"],
 }
 
