@@ -29,7 +29,7 @@ def cdf(x: float, a: float, b: float) -> float:
 
 
 def quantile(p: float, a: float, b: float) -> float:
-    """Return the x with P(X <= x) = p, for 0 < p < 1, to ten digits."""
+    """Return the x with P(X <= x) = p, for 0 < p < 1 and a, b >= 1/2, to about ten digits."""
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(200):
         gap = cdf(x, a, b) - p
