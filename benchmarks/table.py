@@ -199,9 +199,8 @@ def print_small(results: Results) -> None:
             print(f"{name:40}{spent:>19.1f}")
     if "calls" in results:
         print("\nWhole calls: milliseconds; learn_one and what it is held against: microseconds a row")
-        single = {calls.LISTS, calls.ASARRAY, calls.DICT, calls.LOADS}
         for name, spent in results["calls"].items():
-            print(f"{name:40}{spent if name in single else spent * 1e3:>19.3f}")
+            print(f"{name:56}{spent if name in calls.SINGLE else spent * 1e3:>12.3f}")
     if "path" in results:
         print("\nAUC at 50 sizes of a model, one core: seconds")
         _print_columns(results["path"], None, "{:.3f}")

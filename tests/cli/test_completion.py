@@ -24,8 +24,8 @@ def test_commands():
         offered("")
         == offered()
         == [
-            *["doctor", "train", "race", "compare", "predict", "evaluate", "threshold", "explain", "inspect"],
-            *["prune", "calibrate", "datasets", "demo", "reproduce"],
+            *["doctor", "train", "race", "compare", "predict", "evaluate", "threshold", "explain", "inspect", "prune"],
+            *["calibrate", "export", "datasets", "demo", "reproduce"],
         ]
     )
     assert offered("pr") == ["predict", "prune"]

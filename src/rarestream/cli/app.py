@@ -24,6 +24,7 @@ COMMANDS = (
     "inspect",
     "prune",
     "calibrate",
+    "export",
     "datasets",
     "demo",
     "reproduce",

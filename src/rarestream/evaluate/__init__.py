@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from rarestream.evaluate.figures import figure, figure_bytes
     from rarestream.evaluate.grouping import read_groups
     from rarestream.evaluate.heldout import Curves, Evaluation, Evaluator, evaluate, has_learned
+    from rarestream.evaluate.progress import Progress, ProgressMeter, StopTraining
     from rarestream.evaluate.resume import Place, class_labels, column_base, place_in, reading_settings, remembered
     from rarestream.evaluate.scorefile import decide_on_scores, evaluate_scores
     from rarestream.evaluate.sizes import path
-    from rarestream.evaluate.training import Step, TrainingRun, doubling, train
+    from rarestream.evaluate.training import Step, TrainingRun, doubling, marks_every, train
     from rarestream.pruning import Path
 
 __all__ = [
@@ -24,7 +25,10 @@ __all__ = [
     "Evaluator",
     "Path",
     "Place",
+    "Progress",
+    "ProgressMeter",
     "Step",
+    "StopTraining",
     "TrainingRun",
     "can_draw",
     "class_labels",
@@ -37,6 +41,7 @@ __all__ = [
     "figure",
     "figure_bytes",
     "has_learned",
+    "marks_every",
     "path",
     "place_in",
     "read_groups",
@@ -50,10 +55,11 @@ _MODULES = {
     "figures": ["figure", "figure_bytes"],
     "grouping": ["read_groups"],
     "heldout": ["Curves", "Evaluation", "Evaluator", "evaluate", "has_learned"],
+    "progress": ["Progress", "ProgressMeter", "StopTraining"],
     "resume": ["Place", "class_labels", "column_base", "place_in", "reading_settings", "remembered"],
     "scorefile": ["decide_on_scores", "evaluate_scores"],
     "sizes": ["Path", "path"],
-    "training": ["Step", "TrainingRun", "doubling", "train"],
+    "training": ["Step", "TrainingRun", "doubling", "marks_every", "train"],
 }
 
 
