@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 from rarestream.cli import look, options, outputs
 from rarestream.cli.parser import Option, UsageError
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rarestream.blocks import Block
     from rarestream.model import Model
 
@@ -26,12 +30,14 @@ Probability = Annotated[
 Interval = Annotated[
     bool, Option("--interval", help="With --probability: also its 95 % interval, as three columns with tabs between.")
 ]
+Label = Annotated[bool, Option("--label", help="Write labels instead of scores, by the threshold of the model.")]
 
 
 def predict(
     model: options.ModelPath,
     data: options.Data,
     output: Output = None,
+    label: Label = False,
     probability: Probability = False,
     interval: Interval = False,
     negatives_kept: options.NegativesKept = None,
@@ -44,16 +50,26 @@ def predict(
 
     The scores are in the order of the rows; larger means more likely positive. Labels are not needed and are ignored.
     With --probability they are probabilities, as the rows that were learned have calibrated them.
+    With --label, rows are called positive or negative by the threshold that `rarestream threshold --save` has stored,
+    with the labels of the data that were learned.
     """
     from rarestream.model import Model
 
+    if probability and label:
+        raise UsageError("cannot be combined with --probability.", "--label")
     if not probability:
         for given, option in ((interval, "--interval"), (negatives_kept is not None, "--negatives-kept")):
             if given:
                 raise UsageError("needs --probability.", option)
     options.check_share(negatives_kept)
     loaded = Model.load(model)
-    answers = _probabilities(loaded, interval, negatives_kept) if probability else _scores(loaded)
+    if probability:
+        answers = _probabilities(loaded, interval, negatives_kept)
+    elif label:
+        answers = _labels(loaded, json)
+        _tell_threshold(loaded)
+    else:
+        answers = _scores(loaded)
     options.check_paths(data)
     if str(output) in ("-", "/dev/stdout"):
         output = None
@@ -70,12 +86,10 @@ def predict(
             beyond = max(beyond, block.width)
             rows = zip(*columns.values(), strict=True)
             if json:
-                shape = ", ".join(f'"{name}": {{!r}}' for name in ("row", *columns))
+                shape = ", ".join(f'"{name}": {{}}' for name in ("row", *columns))
                 lines = [f"{{{shape.format(row + i, *found)}}}\n" for i, found in enumerate(rows)]
-            elif len(columns) == 1:
-                lines = [f"{found!r}\n" for (found,) in rows]
             else:
-                lines = ["\t".join(map(repr, found)) + "\n" for found in rows]
+                lines = ["\t".join(found) + "\n" for found in rows]
             out.write("".join(lines))
             if not stream.replayable:  # whoever writes to a pipe may be waiting for an answer
                 out.flush()
@@ -90,26 +104,69 @@ def predict(
     options.warn_of_refused(stream.refused, stream.refusals)
 
 
-Answers = Callable[["Block"], dict[str, list[float]]]  # what is written of rows: columns by name
+Answers = Callable[["Block"], dict[str, list[str]]]  # what is written of rows: columns by name
 
 
 def _scores(model: Model) -> Answers:
-    return lambda block: {"score": model.score(block).tolist()}
+    return lambda block: {"score": _shown(model.score(block))}
+
+
+def _labels(model: Model, json: bool) -> Answers:
+    words = _label_words(model, json)
+    threshold = model.label_threshold
+
+    def answers(block: Block) -> dict[str, list[str]]:
+        scores = model.score(block)
+        labels = [words[positive] for positive in (scores >= threshold).tolist()]
+        return {"score": _shown(scores), "label": labels} if json else {"label": labels}
+
+    return answers
 
 
 def _probabilities(model: Model, interval: bool, negatives_kept: float | None) -> Answers:
     calibration = options.calibration_of(model)
     share = model.negatives_kept if negatives_kept is None else negatives_kept
 
-    def answers(block: Block) -> dict[str, list[float]]:
+    def answers(block: Block) -> dict[str, list[str]]:
         scores = model.score(block)
-        found = {"probability": calibration.probability(scores, share).tolist()}
+        found = {"probability": _shown(calibration.probability(scores, share))}
         if interval:
             low, high = calibration.interval(scores, negatives_kept=share)
-            found |= {"low": low.tolist(), "high": high.tolist()}
+            found |= {"low": _shown(low), "high": _shown(high)}
         return found
 
     return answers
+
+
+def _shown(numbers: NDArray[np.float64]) -> list[str]:
+    """Numbers in full precision."""
+    return list(map(repr, numbers.tolist()))
+
+
+def _label_words(model: Model, json: bool) -> tuple[str, str]:
+    """The negative and the positive label as they are written."""
+    from json import dumps
+
+    from rarestream.evaluate import class_labels
+
+    low, high = (dumps(one) if json else plain(one) for one in class_labels(model.source))
+    return low, high
+
+
+def _tell_threshold(model: Model) -> None:
+    """Say on standard error which threshold rows are labelled by, if that is not a matter of course."""
+    decision = model.decision
+    if decision is None:
+        look.stderr().message(
+            f"No threshold is stored in the model; rows are called positive from the score {model.label_threshold:.6g} "
+            "on. To choose one: rarestream threshold MODEL DATA --save"
+        )
+    elif decision.after_rows is not None and model.rows > decision.after_rows:
+        since = look.counted(model.rows - decision.after_rows, "row")
+        look.warn(
+            f"the model has learned {since} since its threshold was chosen, and its scores have changed. Choose it "
+            "again: rarestream threshold MODEL DATA --save"
+        )
 
 
 @contextmanager
@@ -120,10 +177,10 @@ def _opened(output: Path | None, whole: bool) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
     elif not whole:
-        with output.open("a", encoding="ascii") as out:  # a file that a shell has opened may hold lines already
+        with output.open("a", encoding="utf-8") as out:  # a file that a shell has opened may hold lines already
             yield out
     else:
         with system.whole(output) as file:
-            out = io.TextIOWrapper(file, encoding="ascii", write_through=True)
+            out = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
             yield out
             out.detach()  # the file is not to be closed yet
