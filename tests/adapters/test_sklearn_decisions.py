@@ -13,7 +13,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_score
 
-from rarestream import Block
+from rarestream import Block, DataError
 from rarestream.errors import FewRowsWarning
 from rarestream.sklearn import AutoClassifier, DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
 from tests.strategies import random_block
@@ -109,6 +109,27 @@ def test_the_smaller_class_can_be_the_positive_one(clf):
 def test_a_positive_class_that_is_none_is_refused():
     with pytest.raises(ValueError, match=r"pos_label is 7, but the classes are \[0, 1\]"):
         DualAveragingClassifier(pos_label=7).fit(X, y)
+
+
+# -- thresholds
+
+
+@pytest.mark.parametrize("pos_label", [1, 0])
+def test_a_threshold_by_a_rule(pos_label):
+    clf = DualAveragingClassifier(pos_label=pos_label).fit(X[:2000], y[:2000])
+    before = clf.predict(X[2000:])
+    decision = clf.threshold_for(X[2000:], y[2000:], share=0.2, save=False)
+    assert np.array_equal(clf.predict(X[2000:]), before)
+    assert clf.threshold_for(X[2000:], y[2000:], share=0.2) == decision == clf.model_.decision
+    called = clf.predict(X[2000:]) == pos_label
+    assert 0.19 < called.mean() <= 0.2
+    assert np.array_equal(called, clf.model_.label(Block.of(X[2000:])) > 0)
+    above = clf.decision_function(X[2000:]) > clf.threshold_
+    assert np.count_nonzero(above != (clf.predict(X[2000:]) == 1)) <= 1  # the row at the threshold itself
+    clf.set_params(threshold=1e9)
+    assert not clf.predict(X).any()
+    with pytest.raises(DataError, match="exactly one"):
+        clf.threshold_for(X, y)
 
 
 # -- weights of classes

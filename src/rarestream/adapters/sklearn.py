@@ -39,6 +39,7 @@ from rarestream.features import Hashed
 from rarestream.features.space import DEFAULT_BITS
 from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate, auc
+from rarestream.metrics.thresholds import Decision
 from rarestream.model import Model
 
 try:
@@ -86,7 +87,8 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
     shuffle : bool, default False
         Whether each pass of `fit` has a new random order of the rows.
     threshold : float, optional
-        Value of `decision_function` above which `classes_[1]` is predicted. By default 0.
+        Value of `decision_function` above which `classes_[1]` is predicted. By default 0, where the probability is 1/2,
+        or what `threshold_for` has chosen.
     random_state : int, RandomState or None, default None
         Source of the random orders of `shuffle`.
     features : FeatureSpace, optional
@@ -314,7 +316,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         return logarithms
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict `classes_[1]` where `decision_function` exceeds `threshold_`, and `classes_[0]` elsewhere.
+        """Predict classes: the more probable one, or as `threshold` or `threshold_for` says.
 
         Parameters
         ----------
@@ -324,10 +326,47 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         Returns
         -------
         array of shape (n_samples,)
+            `classes_[1]` where `decision_function` exceeds `threshold_`, `classes_[0]` elsewhere. After `threshold_for`
+            the positive class, where the score of the model is at least `model_.decision.threshold`.
         """
-        positive = self.decision_function(X) > (self.threshold or 0.0)
-        predicted: NDArray[Any] = self.classes_.take(positive)
+        if self.threshold is None and hasattr(self, "model_") and self.model_.decision is not None:
+            called = self._scores(X) >= self.model_.decision.threshold
+            upper = called if self._sign > 0 else ~called
+        else:
+            upper = self.decision_function(X) > (self.threshold or 0.0)
+        predicted: NDArray[Any] = self.classes_.take(upper)
         return predicted
+
+    def threshold_for(self, X: Any, y: Any, sample_weight: Any = None, *, save: bool = True, **rule: Any) -> Decision:
+        """Choose what `predict` calls positive, by a rule, on rows that were not fitted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; of both classes.
+        save : bool, default True
+            Whether `predict` follows it from now on, unless `threshold` is set.
+        **rule
+            Exactly one of `fpr`, `precision`, `recall`, `share`, `alerts_per_day` (with `rows_per_day` or `days`) and
+            `costs`, as for `Model.threshold_for`.
+
+        Returns
+        -------
+        Decision
+            The threshold, a score of the model, and the rates that it has, with intervals.
+
+        Raises
+        ------
+        DataError
+            If the rule is invalid, a class is missing, or no threshold follows the rule.
+        """
+        check_is_fitted(self)
+        y = self._validated_labels(X, y)
+        X, y, importances = _present(X, y, sample_weight)
+        weights = None if importances is None else checked_importances(importances, len(y))
+        block = self._rows_to_score(X, self._space)
+        block = replace(block, labels=self._signed(y, self.classes_), importances=weights)
+        return self.model_.threshold_for(block, save=save, **rule)
 
     def explain(self, X: Any) -> list[Explanation]:
         """Explain the scores of rows: what each feature adds.
@@ -368,8 +407,14 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
 
     @property
     def threshold_(self) -> float:
-        """The value of `decision_function` above which `classes_[1]` is predicted: `threshold`, by default 0."""
+        """The value of `decision_function` above which `classes_[1]` is predicted: `threshold`, by default 0.
+
+        After `threshold_for`, where its threshold is.
+        """
         check_is_fitted(self)
+        decision = self.model_.decision
+        if self.threshold is None and decision is not None:
+            return self._sign * (decision.threshold - self.model_.threshold)
         return float(self.threshold or 0.0)
 
     @property
