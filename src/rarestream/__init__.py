@@ -20,9 +20,11 @@ _PACKAGES = {
     "errors": [
         "DataError",
         "ExportError",
+        "FewRowsWarning",
         "MissingExtraError",
         "ModelBusyError",
         "ModelFileError",
+        "NotCalibratedError",
         "OutputError",
         "RarestreamError",
         "RowError",

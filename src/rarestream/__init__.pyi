@@ -4,9 +4,11 @@ from rarestream._version import __version__ as __version__
 from rarestream.blocks import Block as Block
 from rarestream.errors import DataError as DataError
 from rarestream.errors import ExportError as ExportError
+from rarestream.errors import FewRowsWarning as FewRowsWarning
 from rarestream.errors import MissingExtraError as MissingExtraError
 from rarestream.errors import ModelBusyError as ModelBusyError
 from rarestream.errors import ModelFileError as ModelFileError
+from rarestream.errors import NotCalibratedError as NotCalibratedError
 from rarestream.errors import OutputError as OutputError
 from rarestream.errors import RarestreamError as RarestreamError
 from rarestream.errors import RowError as RowError
@@ -48,6 +50,7 @@ __all__ = [
     "DualAveraging",
     "Estimate",
     "ExportError",
+    "FewRowsWarning",
     "Fsauc",
     "FtrlAuc",
     "FtrlProximal",
@@ -57,6 +60,7 @@ __all__ = [
     "Model",
     "ModelBusyError",
     "ModelFileError",
+    "NotCalibratedError",
     "Oam",
     "Opauc",
     "OutputError",

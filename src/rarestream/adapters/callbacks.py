@@ -7,25 +7,30 @@ changes no bit of the model. Without callbacks nothing of this happens.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from rarestream.blocks import Block
 from rarestream.model import Model
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as sklearn_with_callbacks
 except ImportError:  # before 1.9
+    sklearn_with_callbacks = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Any) -> Any:
-        return method
 
 
 __all__ = ["CallbackSupportMixin", "Tasks", "with_callbacks"]
 
 PIECES = 20  # of a pass
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: Method) -> Method:
+    """Return a method `fit` after which callbacks are told that it has ended, however it does."""
+    return method if sklearn_with_callbacks is None else cast(Method, sklearn_with_callbacks(method))
 
 
 class Tasks:

@@ -142,7 +142,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
 
     # -- fitting
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows with a new model, in their order, `max_passes` times.
 
