@@ -33,7 +33,7 @@ nb::tuple encode_dicts(TableParser& parser, const nb::list& dicts, std::int64_t 
     ParsedRows rows;
     {
         features::TableEncoder encoder(parser.plan, parser.workers.mine(parser.plan), rows);
-        dicts::Reader<features::TableEncoder>(encoder, rows).read(dicts, stop_after);
+        dicts::Reader<features::TableEncoder>(encoder, rows, parser.keys).read(dicts, stop_after);
     }
     return parsed_rows_tuple(std::move(rows));
 }
@@ -41,7 +41,8 @@ nb::tuple encode_dicts(TableParser& parser, const nb::list& dicts, std::int64_t 
 nb::tuple survey_dicts(const nb::list& dicts, const std::vector<std::string>& missing) {
     features::TableSurvey survey(missing);
     ParsedRows rows;
-    dicts::Reader<features::TableSurvey>(survey, rows).read(dicts, INT64_MAX);
+    dicts::Keys keys;
+    dicts::Reader<features::TableSurvey>(survey, rows, keys).read(dicts, INT64_MAX);
     return survey_tuple(survey);
 }
 

@@ -279,7 +279,7 @@ private:
     static bool encode(nb::handle row, TableParser& parser, ParsedRows& rows) {
         if (!PyDict_CheckExact(row.ptr())) return false;
         features::TableEncoder encoder(parser.plan, parser.workers.mine(parser.plan), rows);
-        dicts::Reader<features::TableEncoder>(encoder, rows).read_one(row.ptr());
+        dicts::Reader<features::TableEncoder>(encoder, rows, parser.keys).read_one(row.ptr());
         return rows.bad.empty();
     }
 

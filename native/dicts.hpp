@@ -14,10 +14,10 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "dict_keys.hpp"
 #include "features/table.hpp"
 #include "parsed_rows.hpp"
 
@@ -39,18 +39,11 @@ constexpr int DEEPEST = 64;  // dicts inside each other
 template <class Sink>
 class Reader {
 public:
-    Reader(Sink& sink, ParsedRows& rows) : sink_(sink), rows_(rows) {}
-
-    ~Reader() {
-        for (const Known& known : known_) Py_DECREF(known.key);
-    }
-
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
+    // `keys`: those of earlier rows of the same columns.
+    Reader(Sink& sink, ParsedRows& rows, Keys& keys) : sink_(sink), rows_(rows), keys_(keys) {}
 
     // Stops after that many bad rows.
     void read(nb::list rows, std::int64_t stop_after) {
-        most_known_ = rows.size() > 1 ? MOST_KNOWN : 0;
         // The code of other types may change the list.
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const nb::object row = rows[i];
@@ -60,16 +53,12 @@ public:
         }
     }
 
-    // A row alone, of which no key is remembered.
     void read_one(PyObject* row) {
-        most_known_ = 0;
         rows_.lines_read = 1;
         read_row(row);
     }
 
 private:
-    static constexpr std::size_t MOST_KNOWN = 1 << 12;  // keys that are remembered
-
     enum class Type { missing, text, whole, digits, number, boolean, date, list, set, map, too_large, unknown };
 
     struct Value {
@@ -79,14 +68,6 @@ private:
         double number = 0;
         features::Date date = {};
         PyObject* items = nullptr;  // of a list, set or map
-    };
-
-    // A key of rows. The keys of dicts are mostly the same objects in the same order.
-    struct Known {
-        PyObject* key;
-        std::string_view name;
-        int column;
-        int next = -1;  // the key that followed last time
     };
 
     void read_row(PyObject* row) {
@@ -130,24 +111,20 @@ private:
         PyObject *key, *value;
         while (!fault_ && PyDict_Next(dict, &position, &key, &value)) {
             std::string_view name;
-            int c = -1;
-            int k = next_of(previous);
-            if (k < 0 || known_[static_cast<std::size_t>(k)].key != key) {
-                if (!key_text(key, name)) return;
-                k = remembered(key, name, c);
-                next_of(previous) = k;
+            if (!key_text(key, name)) return;
+            int c = -1, k = keys_.find(previous, name);
+            if (k < 0) {
+                c = sink_.column(name);
+                if (c < 0 && sink_.open()) c = sink_.other_column(name);
+                k = keys_.add(previous, name, c);
+            } else {
+                name = keys_[k].name;
+                c = keys_[k].column < -1 ? sink_.other_column(name, keys_[k].hash) : keys_[k].column;
             }
-            if (k >= 0) {
-                const Known& known = known_[static_cast<std::size_t>(k)];
-                name = known.name;
-                c = known.column < -1 ? sink_.other_column(name) : known.column;
-                previous = k;
-            }
+            if (k >= 0) previous = k;
             if (c != -1 && !sink_.ignores(c)) cell(c, name, value);
         }
     }
-
-    int& next_of(int k) { return k < 0 ? first_ : known_[static_cast<std::size_t>(k)].next; }
 
     bool key_text(PyObject* key, std::string_view& name) {
         if (!PyUnicode_Check(key)) {
@@ -155,20 +132,6 @@ private:
             return false;
         }
         return text_of(key, name, {});
-    }
-
-    // The number of a key in `known_`; -1: it is not remembered, and `c` is its column.
-    int remembered(PyObject* key, std::string_view name, int& c) {
-        const auto found = by_key_.find(key);
-        if (found != by_key_.end()) return found->second;
-        c = sink_.column(name);
-        if (c < 0 && sink_.open()) c = sink_.other_column(name);
-        if (known_.size() >= most_known_) return -1;
-        Py_INCREF(key);
-        known_.push_back({key, name, c});
-        const int k = static_cast<int>(known_.size()) - 1;
-        by_key_.emplace(key, k);
-        return k;
     }
 
     void cell(int c, std::string_view name, PyObject* object) {
@@ -559,10 +522,7 @@ private:
 
     Sink& sink_;
     ParsedRows& rows_;
-    std::vector<Known> known_;
-    std::unordered_map<PyObject*, int> by_key_;  // of `known_`
-    int first_ = -1;                             // the key that came first
-    std::size_t most_known_ = MOST_KNOWN;
+    Keys& keys_;
     std::string path_;
     // The current row.
     PyObject* dict_ = nullptr;  // while it has not been copied

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "dict_keys.hpp"
 #include "features/table.hpp"
 #include "parsed_rows_tuple.hpp"
 
@@ -16,6 +17,7 @@ namespace rarestream {
 struct TableParser {
     features::TablePlan plan;
     features::Workers workers;
+    dicts::Keys keys;  // of rows that are dicts, which are read with the GIL
 
     // Runs `parse(encoder, rows)` without the GIL and returns the rows.
     template <class Parse>

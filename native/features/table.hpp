@@ -230,10 +230,12 @@ public:
     bool open() const { return plan_.open; }
 
     // A column that an open plan does not have. It is good until the next call, but its name must be until the row ends.
-    int other_column(std::string_view name) {
-        other_.name.assign(name);
+    int other_column(std::string_view name) { return other_column(name, murmur3(name, 0)); }
+
+    // The same, with the hash of its name.
+    int other_column(std::string_view name, std::uint32_t seed) {
         other_.space = name;
-        other_.seed = murmur3(name, 0);
+        other_.seed = seed;
         return OTHER;
     }
 
@@ -466,7 +468,7 @@ public:
     }
 
     // The first rule that a row breaks is the one that is reported.
-    void fail(TableRule rule, int c, std::string_view token) { fail(rule, at(c).name, token); }
+    void fail(TableRule rule, int c, std::string_view token) { fail(rule, at(c).space, token); }
 
     void fail(TableRule rule, std::string_view field, std::string_view token) {
         if (fault_ != TableRule::none) return;
@@ -788,6 +790,7 @@ public:
         return found == by_name_.end() ? -1 : found->second;
     }
 
+    int other_column(std::string_view name, std::uint32_t) { return other_column(name); }
     int other_column(std::string_view name) {
         if (columns.size() >= MOST_COLUMNS) return SPARE;
         columns.push_back({std::string(name)});
