@@ -131,14 +131,20 @@ public:
     std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
                        nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalCounts having,
                        OptionalLargest largest, const BlockArgument& block, Scale scale,
-                       nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores,
-                       const std::string& isa) const {
+                       nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores, const std::string& isa,
+                       const std::optional<In<std::int32_t>>& classes) const {
         BorrowedRows borrowed(block, table.shape(0));
         RowsView& rows = borrowed.rows;
-        borrowed.borrow_labels(block);
+        if (classes) {
+            if (settings_.any_evidence || settings_.any_half_life)
+                throw std::invalid_argument("lanes that are classes have neither evidence nor a half-life");
+            borrowed.borrow_classes(block, *classes);
+        } else {
+            borrowed.borrow_labels(block);
+        }
         const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(settings_.lanes);
-        if (scores.shape(0) != n || scores.shape(1) != lanes || table.shape(1) != 2 * lanes || counts.size() != 2 ||
-            means.shape(0) != 4 || means.shape(1) != lanes)
+        if (scores.shape(0) != n || scores.shape(1) != lanes || table.shape(1) != 2 * lanes ||
+            counts.size() != (classes ? 2 * lanes : 2) || means.shape(0) != 4 || means.shape(1) != lanes)
             throw std::invalid_argument("lanes: the shapes of the arrays do not match");
         check_scale(scale, largest, table.shape(0));
         check_having(having, table.shape(0));
@@ -274,7 +280,8 @@ void bind_lanes(nb::module_& m) {
         .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
         .def_prop_ro("lanes", &LaneKernel::lanes)
         .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(),
-             no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "")
+             no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "",
+             no_convert().none() = nb::none())
         .def("score", &LaneKernel::score, no_convert(), no_convert(), no_convert().none(), no_convert().none(),
              no_convert(), no_convert(), enum_arg(), no_convert());
 }

@@ -58,7 +58,7 @@ private:
     }
 };
 
-template <bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
+template <bool Classes, bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
 std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState& state, const RowsView& rows, Scale scale,
                          float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
     LaneDecay<HalfLives> decay(settings_of_lanes, state);
@@ -68,6 +68,8 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
     const Prefetcher count_prefetcher(state.having, sizeof(Pair<float>), HasEvidence ? state.size : 0, rows);
     LaneStepLimit limit(settings, state);
     float z_slopes[MAX_LANES], v_slopes[MAX_LANES];
+    double positives[Classes ? MAX_LANES : 1] = {};  // where lanes are classes: 1 for the class of the row, `lane`
+    std::int32_t lane = -1;
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<float> row(rows, i);
         decay.begin_row();
@@ -110,14 +112,23 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
         if (h == 0) continue;  // such a row is scored, and changes nothing
         const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
         if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (h > 1 ? h : 1))) return i;
-        const bool positive = rows.labels[i] > 0;
-        double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
-        if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
-        n += h;
-        const LossInput input{positive, h, n, n + others, others / (n + others), dot.u};
+        const LossInput input = [&]() -> LossInput {
+            if (Classes) {
+                const std::int32_t now = rows.classes[i];
+                if (0 <= lane && lane < settings.lanes) positives[lane] = 0;
+                if (0 <= now && now < settings.lanes) positives[now] = 1;
+                lane = now;
+                return {false, h, 0, 0, 0, dot.u, positives};
+            }
+            const bool positive = rows.labels[i] > 0;
+            double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
+            if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
+            n += h;
+            return {positive, h, n, n + others, others / (n + others), dot.u};
+        }();
         const DecayFactors* const factors = decay.factors(h);
         for (int g = 0; g < settings.lanes; g += LANE_GROUP)
-            loss_slopes<HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
+            loss_slopes<Classes, HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
         if (row.exceeds_largest) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 if (scratch.rescale[p] == 1) continue;
@@ -147,25 +158,33 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
 }
 
 // What fits lanes of which some are proximal, and some may have l1 or a power.
-template <bool HasEvidence, bool HalfLives>
+template <bool Classes, bool HasEvidence, bool HalfLives>
 LaneLearn pick_lanes(bool l1, bool power) {
-    return l1      ? learn_lanes<true, true, true, HasEvidence, HalfLives>
-           : power ? learn_lanes<true, false, true, HasEvidence, HalfLives>
-                   : learn_lanes<true, false, false, HasEvidence, HalfLives>;
+    return l1      ? learn_lanes<Classes, true, true, true, HasEvidence, HalfLives>
+           : power ? learn_lanes<Classes, true, false, true, HasEvidence, HalfLives>
+                   : learn_lanes<Classes, true, false, false, HasEvidence, HalfLives>;
+}
+
+// What fits lanes without evidence and half-lives.
+template <bool Classes>
+LaneLearn pick_plain_lanes(const LaneSettings& settings) {
+    const bool l1 = settings.any_l1;
+    if (settings.any_weight_power) return pick_lanes<Classes, false, false>(l1, true);
+    if (settings.any_proximal)
+        return l1 ? learn_lanes<Classes, true, true, false, false, false>
+                  : learn_lanes<Classes, true, false, false, false, false>;
+    return l1 ? learn_lanes<Classes, false, true, false, false, false>
+              : learn_lanes<Classes, false, false, false, false, false>;
 }
 
 inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
                                     float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
     const bool l1 = settings.any_l1, power = settings.any_weight_power, evidence = settings.any_evidence;
-    const auto plain =
-        settings.any_proximal
-            ? (l1 ? learn_lanes<true, true, false, false, false> : learn_lanes<true, false, false, false, false>)
-            : (l1 ? learn_lanes<false, true, false, false, false> : learn_lanes<false, false, false, false, false>);
-    const auto kernel = settings.any_half_life
-                            ? (evidence ? pick_lanes<true, true>(l1, power) : pick_lanes<false, true>(l1, power))
-                        : evidence ? pick_lanes<true, false>(l1, power)
-                        : power    ? pick_lanes<false, false>(l1, power)
-                                   : plain;
+    const auto kernel = settings.any_half_life ? (evidence ? pick_lanes<false, true, true>(l1, power)
+                                                           : pick_lanes<false, false, true>(l1, power))
+                        : evidence             ? pick_lanes<false, true, false>(l1, power)
+                        : rows.classes         ? pick_plain_lanes<true>(settings)
+                                               : pick_plain_lanes<false>(settings);
     return kernel(settings, state, rows, scale, scores, scratch, scaled_weights);
 }
 

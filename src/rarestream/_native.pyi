@@ -302,6 +302,7 @@ class LaneKernel:
         scale: Scale | int,
         scores: NDArray[np.float32],
         isa: str = "",
+        classes: NDArray[np.int32] | None = None,
         /,
     ) -> int: ...
     def score(

@@ -4,6 +4,9 @@ A coordinate holds z and n of every lane, in float32, and once for all lanes wha
 once for all. A lane learns what a Model of its learner would learn in float32, but for the order in which a row's score
 is summed, and whatever lanes stand beside it. With scale="none" a row may be too large to learn: where it is so for
 one lane, no lane learns it; the caller decides whether to refuse the row or to drop the lane.
+
+Lanes are settings, which share the labels of the rows, or classes: then each lane has counts of its own, and a row is
+positive in the lane of its class and negative in all others.
 """
 
 from __future__ import annotations
@@ -34,17 +37,26 @@ class LaneState(NamedTuple):
     """The state of some lanes."""
 
     table: NDArray[np.float32]  # (slots, 2 width)
-    counts: NDArray[np.float64]  # of positives and negatives
+    counts: NDArray[np.float64]  # of positives and negatives: (2,), or (2, width) where lanes are classes
     means: NDArray[np.float64]  # (4, width): a, b, w0, n0, as in TALLY
     having: NDArray[np.float32] | None  # (slots, 2): positives and negatives that have the feature, if a lane needs it
     largest: NDArray[np.float32] | None
 
+    def tally(self, lane: int) -> NDArray[np.float64]:
+        """Return the numbers of TALLY of a lane."""
+        counts = self.counts if self.counts.ndim == 1 else self.counts[:, lane]
+        return np.array([*counts, *self.means[:, lane]])
+
 
 class Lanes:
-    """Some settings side by side, and the memory layout of their state, which it does not own."""
+    """Some settings side by side, and the memory layout of their state, which it does not own.
 
-    def __init__(self, learners: Sequence[Learner]) -> None:
+    `classes`: whether they are classes, each with counts of its own.
+    """
+
+    def __init__(self, learners: Sequence[Learner], classes: bool = False) -> None:
         self.learners = list(learners)
+        self.classes = classes
         self.width = -(-len(self.learners) // WIDTH) * WIDTH  # number of lanes, unused ones included
 
     @property
@@ -83,7 +95,8 @@ class Lanes:
         """Return the state before the first row; `largest`: with the largest value of each coordinate."""
         values = zeros((slots,), np.float32) if largest else None
         having = zeros((slots, 2), np.float32) if self.any_evidence else None
-        return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), having, values)
+        counts = np.zeros((2, self.width) if self.classes else 2)
+        return LaneState(self.table(slots), counts, np.zeros((4, self.width)), having, values)
 
     def grown(self, state: LaneState, slots: int, used: int | None = None) -> LaneState:
         """Return the same state with room for more coordinates; `used` as for `picked`."""
@@ -99,7 +112,7 @@ class Lanes:
         if alone.table.shape[1] > 2:
             assert state.having is not None
             copy_touched(state.having, alone.table[:, 2:])
-        alone.tally[: len(TALLY)] = [*state.counts, *state.means[:, lane]]
+        alone.tally[: len(TALLY)] = state.tally(lane)
         return alone._replace(largest=_copied(state.largest))
 
     @classmethod
@@ -108,7 +121,7 @@ class Lanes:
 
         `used`: coordinates are used one after the other, and those from this one on are not yet.
         """
-        picked = cls([lanes.learners[lane] for lanes, _, lane in parts])
+        picked = cls([lanes.learners[lane] for lanes, _, lane in parts], parts[0][0].classes)
         parts = [*parts, *[parts[0]] * (picked.width - len(parts))]
         first = parts[0][1]
         slots, means = len(first.table), np.zeros((4, picked.width))
@@ -116,12 +129,15 @@ class Lanes:
         having = next((known.having for _, known, _ in parts if known.having is not None), None)
         having = padded(having[:used], slots) if having is not None and picked.any_evidence else None
         largest = None if first.largest is None else padded(first.largest[:used], slots)
-        state = LaneState(table, first.counts.copy(), means, having, largest)
+        counts = np.zeros((2, picked.width)) if picked.classes else first.counts.copy()
+        state = LaneState(table, counts, means, having, largest)
         tables = {id(known.table): known.table[:used] for _, known, _ in parts}
         first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
         columns = np.zeros(2 * picked.width, np.intp)  # their places if all tables are put side by side
         for to, (lanes, known, lane) in enumerate(parts):
             state.means[:, to] = known.means[:, lane]
+            if picked.classes:
+                counts[:, to] = known.counts[:, lane]
             columns[picked.columns(to)] = first_of[id(known.table)] + np.array(lanes.columns(lane))
         _move(list(tables.values()), columns, state.table[:used])
         return picked, state
@@ -151,14 +167,21 @@ class LaneKernel:
         assert None not in settings and self._core.lanes == lanes.width
 
     def learn(
-        self, state: LaneState, block: Block, scale: _native.Scale | int, isa: str = ""
+        self,
+        state: LaneState,
+        block: Block,
+        scale: _native.Scale | int,
+        isa: str = "",
+        classes: NDArray[np.int32] | None = None,
     ) -> tuple[int, NDArray[np.float32]]:
         """Return how many rows were learned, and the score of each row under each lane before it was learned.
 
-        Rows of importance 0 are scored and change nothing.
+        Rows of importance 0 are scored and change nothing. `classes` has the lane in which each row is positive, in
+        place of its label, where lanes are classes; a row whose number is no lane is negative in all.
         """
         scores = np.empty((len(block), self.lanes.width), np.float32)
-        learned = self._core.learn(*state, block, scale, scores, isa)
+        table, counts, *others = state
+        learned = self._core.learn(table, counts.reshape(-1), *others, block, scale, scores, isa, classes)
         return learned, scores[:, : len(self.lanes.learners)]
 
     def score_alone(
@@ -172,7 +195,7 @@ class LaneKernel:
         """Return the score of each row under each lane."""
         rows = len(block)
         unlearned = dataclasses.replace(block, labels=np.ones(rows, np.int8), importances=np.zeros(rows))
-        return self.learn(state, unlearned, scale)[1]
+        return self.learn(state, unlearned, scale, classes=np.zeros(rows, np.int32) if self.lanes.classes else None)[1]
 
 
 def _copied(array: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
@@ -276,8 +299,7 @@ class LaneGroup:
         if len(self.lanes.learners[lane].layout.columns) > 2:
             assert state.having is not None
             columns.append(state.having[slots])
-        tally = np.array([*state.counts, *state.means[:, lane]])
-        return State(np.ascontiguousarray(np.concatenate(columns, axis=1)), tally, None, {})
+        return State(np.ascontiguousarray(np.concatenate(columns, axis=1)), state.tally(lane), None, {})
 
     def failing(self, row: Block) -> list[int]:
         """Return the settings that cannot learn a row, which the group cannot."""
