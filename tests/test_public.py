@@ -24,6 +24,7 @@ def test_the_public_names():
         "Model",
         "ModelBusyError",
         "ModelFileError",
+        "OneVsRest",
         "OutputError",
         "RarestreamError",
         "RowError",

@@ -180,8 +180,8 @@ class LaneKernel:
         place of its label, where lanes are classes; a row whose number is no lane is negative in all.
         """
         scores = np.empty((len(block), self.lanes.width), np.float32)
-        table, counts, *others = state
-        learned = self._core.learn(table, counts.reshape(-1), *others, block, scale, scores, isa, classes)
+        flat = state._replace(counts=state.counts.reshape(-1))
+        learned = self._core.learn(*flat, block, scale, scores, isa, classes)
         return learned, scores[:, : len(self.lanes.learners)]
 
     def score_alone(
@@ -226,10 +226,15 @@ class LaneGroup:
 
     @classmethod
     def start(
-        cls, learners: Sequence[Learner], scale: str, numbers: Sequence[int] | None = None, slots: int = 0
+        cls,
+        learners: Sequence[Learner],
+        scale: str,
+        numbers: Sequence[int] | None = None,
+        slots: int = 0,
+        classes: bool = False,
     ) -> LaneGroup:
-        """Return a group that has learned nothing yet."""
-        lanes = Lanes(learners)
+        """Return a group that has learned nothing yet; `classes`: of classes, whose learner is the same for all."""
+        lanes = Lanes(learners, classes)
         return cls(lanes, lanes.start(slots, largest=scale == "max"), scale, numbers)
 
     @property
@@ -247,8 +252,10 @@ class LaneGroup:
         if slots > self.slots:
             self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), used)
 
-    def learn(self, block: Block) -> tuple[int, Scores]:
+    def learn(self, block: Block, classes: NDArray[np.int32] | None = None) -> tuple[int, Scores]:
         """Learn the rows, up to one that is too large for some lane.
+
+        `classes`, in a group of classes, has the lane in which each row is positive; no lane: it is negative in all.
 
         Returns
         -------
@@ -257,7 +264,7 @@ class LaneGroup:
         array of shape (rows, settings)
             The scores of the rows under each setting before they were learned.
         """
-        learned, scores = self._kernel.learn(self.state, block, self._scale_code)
+        learned, scores = self._kernel.learn(self.state, block, self._scale_code, classes=classes)
         return learned, self._of_numbers(scores)
 
     def score(self, block: Block) -> Scores:

@@ -77,13 +77,7 @@ def encode(model: Saved, kind: str) -> FileParts:
         learner, dtype, extra_header = engine.leader, str(arrays["weight"].dtype), {}
         if learner is not engine.learner:  # nothing more is learned, so a race ends here
             chosen_by = ChosenBy(engine.learner.name, model.rows)
-    features: dict[str, Any] = {"space": "columns", "count": model.n_features}
-    if isinstance(model.features, Hashed):
-        colliding = kind == "resumable"
-        arrays |= names.dump(model.features, arrays["index"], colliding)
-        features |= {"space": "hashed", **names.header(model.features, arrays, colliding)}
-    elif model.features is not None and model.features.first:
-        features["first"] = model.features.first
+    features = encode_features(model.features, model.n_features, arrays, kind)
     header: dict[str, Any] = {
         "format": 2 if isinstance(model.features, Hashed) else 1,  # the lowest that can hold it
         "kind": kind,
@@ -113,7 +107,19 @@ def encode(model: Saved, kind: str) -> FileParts:
     return header, arrays
 
 
-def _features(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Space:
+def encode_features(space: Space | None, n_features: int, arrays: dict[str, NDArray[Any]], kind: str) -> dict[str, Any]:
+    """Return the entry of a feature space in the header of a file; the names of features in "index" join the arrays."""
+    features: dict[str, Any] = {"space": "columns", "count": n_features}
+    if isinstance(space, Hashed):
+        colliding = kind == "resumable"
+        arrays |= names.dump(space, arrays["index"], colliding)
+        features |= {"space": "hashed", **names.header(space, arrays, colliding)}
+    elif space is not None and space.first:
+        features["first"] = space.first
+    return features
+
+
+def decode_features(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Space:
     """Return the feature space of a file."""
     entry = header["features"]
     if entry["space"] == "columns":
@@ -139,12 +145,19 @@ def _scoring_arrays(engine: Engine, n_features: int) -> dict[str, NDArray[Any]]:
     return {**arrays, **dump_largest(engine.largest)}
 
 
-def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> Saved:
-    """Return the model of a file; ModelFileError, whose message starts with `name`, if the file is invalid."""
+def decode(
+    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str, space: Space | None = None
+) -> Saved:
+    """Return the model of a file; ModelFileError, whose message starts with `name`, if the file is invalid.
+
+    `space`: that of the file, if it is known.
+    """
+    if "models" in header:
+        raise ModelFileError(f"{name}: has a model for each of several classes. Load it with OneVsRest.load.")
     try:
         count = header["features"]["count"]
         check_arguments(header["dtype"], header["scale"], count)
-        space = _features(header, arrays)
+        space = decode_features(header, arrays) if space is None else space
         learner = make_learner(header["learner"]["name"], **header["learner"]["settings"])
         n_features = max(count, learner.initial_features)
         if isinstance(space, Hashed) and n_features > count:
