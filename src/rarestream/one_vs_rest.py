@@ -4,9 +4,9 @@ Class c learns the labels (class of the row = c). Where the learner allows it (e
 averaging learners, without evidence, a budget and a half-life, in float32), all classes learn side by side; elsewhere
 each has a Model of its own, which gives the same up to rounding, and is slower.
 
-With classes="all" a class is known from its first row on. Before that it would have learned that each row is negative. One
-spare class learns just that, so a new class starts as a copy of it: it learns the same, bit for bit, as if it had been
-named at the start.
+With classes="all" a class is known from its first row on. Before that it would have learned that each row is negative.
+One spare class learns just that, so a new class starts as a copy of it: it learns the same, bit for bit, as if it had
+been named at the start.
 """
 
 from __future__ import annotations

@@ -158,15 +158,20 @@ def test_several_groups_learn_what_one_does(threads):
         assert single.tally.tobytes() == expected.tally.tobytes()
 
 
-def test_a_row_that_one_group_cannot_learn_is_learned_by_none():
-    count = MAX_GROUP + 8
-    rows = [{0: 1.0, 1: 2.0}, {0: -3.0, 2: 1.0}, {1: 1e18}, {1: 1e18, 2: 1.0}, {0: 1.0}]
+@pytest.mark.parametrize("seed", [12, 24, 38, 47])
+def test_a_row_that_one_group_cannot_learn_is_learned_by_none(seed):
+    count, rng = MAX_GROUP + 8, np.random.default_rng(seed)
+    rows = [
+        {int(j): float(rng.choice([1.0, -1e4, 1e7, -1e10])) for j in rng.choice(4, 2, replace=False)} for _ in range(10)
+    ]
+    codes = np.where(rng.random(10) < 0.5, count - 1, rng.integers(0, 2, 10)).astype(np.int32)
     block = block_of(rows, [1] * len(rows))
-    codes = np.array([count - 1, 0, count - 1, 1, 2], np.int32)
-    learner = DualAveraging(loss="auc")  # of the first group, no class has two kinds of rows yet
+    learner = FtrlAuc()
+    apart = ClassLanes(learner, "none", count, FEATURES)._learn_groups(block, codes)[0]
+    assert len(set(apart)) == 2
     lanes = ClassLanes(learner, "none", count, FEATURES)
     learned, scores = lanes.learn(block, codes)
-    assert learned < len(block)
+    assert learned == min(apart)
     assert scores.shape == (learned, count)
     expected = ClassLanes(learner, "none", count, FEATURES)
     expected.learn(block[:learned], codes[:learned])
