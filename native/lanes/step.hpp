@@ -95,6 +95,57 @@ inline void score_lanes(const LaneSettings& settings, int g, const float* table,
     (V::load(settings.minus_gamma + g) * sums * V::all(u)).store(scores + g);
 }
 
+// The same for classes with equal rates. `per_rate` has the values of the row, each divided by beta + n of its coordinate.
+// Four sums, so that one need not wait for the other.
+template <int W, bool L1>
+inline void score_equal_rates(const LaneSettings& settings, int g, const float* table, const Row<float>& row,
+                              const float* per_rate, float u, float* scores) {
+    using V = LaneVector<W>;
+    const std::int64_t stride = settings.lanes, k = row.k;
+    const std::int32_t* const at = row.at;
+    const float* const first = table + g;
+    const V lam = V::load(settings.lam + g);
+    const auto term = [&](std::int64_t p) RARESTREAM_INLINE_LAMBDA -> V {
+        const V z = V::load(first + at[p] * stride);
+        return (L1 ? soft_threshold(z, lam) : z) * V::all(per_rate[p]);
+    };
+    V a = V::all(0), b = a, c = a, d = a;
+    std::int64_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+        a = a + term(p);
+        b = b + term(p + 1);
+        c = c + term(p + 2);
+        d = d + term(p + 3);
+    }
+    for (; p < k; ++p) a = a + term(p);
+    (V::load(settings.minus_gamma + g) * ((a + b) + (c + d)) * V::all(u)).store(scores + g);
+}
+
+// The step of z of these classes.
+template <int W>
+inline void step_equal_rates(const LaneSettings& settings, int g, float* table, const Row<float>& row, const float* x,
+                             const float* z_slopes) {
+    using V = LaneVector<W>;
+    const std::int64_t stride = settings.lanes, k = row.k;
+    const std::int32_t* const at = row.at;
+    float* const first = table + g;
+    const V z_slope = V::load(z_slopes + g);
+    for (std::int64_t p = 0; p < k; ++p) {
+        float* const here = first + at[p] * stride;
+        (V::load(here) + z_slope * V::all(x[p])).store(here);
+    }
+}
+
+// The step of n = sqrt(v) of the coordinates of a row, which had the roots `n`: v grows by v_slope x^2.
+inline void step_rates(float* rates, const Row<float>& row, const float* x, const float* n, float v_slope) {
+    for (std::int64_t p = 0; p < row.k; p += LANES) {
+        const F32 values = load(x + p), before = load(n + p);
+        float after[LANES];
+        store(after, square_root(before * before + v_slope * (values * values)));
+        for (int l = 0; l < LANES && p + l < row.k; ++l) rates[row.at[p + l]] = after[l];
+    }
+}
+
 // Updates z and n of the W lanes from g on: the step of dual averaging, and in proximal lanes (FTRL) the term of the old
 // weight.
 template <int W, bool Proximal>

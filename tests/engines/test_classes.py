@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rarestream import Block, DualAveraging, FtrlAuc, FtrlProximal, Model
 from rarestream.blocks import signs
 from rarestream.engines import SCALES
-from rarestream.engines.classes import MAX_GROUP, ClassLanes, can_share
+from rarestream.engines.classes import MAX_GROUP, ClassLanes, can_share, have_equal_rates
 from rarestream.engines.lanes import LaneKernel, Lanes
 from tests.engines.test_lanes import ISAS, bits, lane_bits
 from tests.strategies import FEATURES, block_of, blocks, examples, random_block
@@ -24,6 +24,8 @@ LEARNERS = [
     DualAveraging(loss="auc", l1=0.1, beta=0.5),
     DualAveraging(loss="logistic", power=0.5, proximal=0.5),
     DualAveraging(loss="auc", power=1.0, l1=0.05),
+    DualAveraging(loss="logistic", rate_power=0.0),
+    DualAveraging(loss="logistic", rate_power=0.0, l1=0.2, beta=0.5, learning_rate=0.7),
     FtrlProximal(),
     FtrlProximal(l1=0.3, intercept=False),
     FtrlAuc(l1=0.1),
@@ -46,7 +48,7 @@ def with_classes() -> st.SearchStrategy[tuple[Block, np.ndarray]]:
 
 
 def run(learner, block: Block, codes, scale: str = "unit", isa: str = "", count: int = CLASSES, state=None):
-    lanes = Lanes([learner] * count, classes=True)
+    lanes = Lanes([learner] * count, classes=True, equal_rates=have_equal_rates(learner))
     state = state or lanes.start(FEATURES, scale == "max")
     codes = np.where(codes < count, codes, -1).astype(np.int32)
     learned, scores = LaneKernel(lanes).learn(state, block, SCALES.index(scale), isa, codes)
@@ -141,12 +143,24 @@ def test_what_can_share_a_pass():
     assert not any(can_share(learner) for learner in (DualAveraging(budget=5), DualAveraging(power=0.3)))
 
 
+def test_what_has_equal_rates():
+    equal = DualAveraging(loss="logistic", rate_power=0.0)
+    assert have_equal_rates(equal)
+    assert have_equal_rates(dataclasses.replace(equal, l1=1.0, beta=2.0, learning_rate=3.0))
+    for change in ({"loss": "auc"}, {"rate_power": 0.5}, {"power": 1.0}, {"proximal": 1.0}, {"half_life": 500.0}):
+        assert not have_equal_rates(dataclasses.replace(equal, **change))
+    assert not have_equal_rates(FtrlProximal())
+    wrong = Lanes([FtrlProximal()], classes=True, equal_rates=True)
+    with pytest.raises(ValueError, match="equal rates with the logistic loss"):
+        LaneKernel(wrong).learn(wrong.start(3, False), block_of([{0: 1.0}]), 1, classes=np.zeros(1, np.int32))
+
+
+@pytest.mark.parametrize("learner", [DualAveraging(loss="logistic"), DualAveraging(loss="logistic", rate_power=0.0)])
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_several_groups_learn_what_one_does(threads):
+def test_several_groups_learn_what_one_does(threads, learner):
     block = random_block(400, FEATURES, 5)
     count = 2 * MAX_GROUP + 5
     codes = np.random.default_rng(2).integers(0, count, len(block)).astype(np.int32)
-    learner = DualAveraging(loss="logistic")
     many = ClassLanes(learner, "max", count, FEATURES, threads)
     assert many.learn(block, codes)[0] == len(block)
     for number in (0, MAX_GROUP - 1, MAX_GROUP, 2 * MAX_GROUP + 4):
@@ -181,12 +195,12 @@ def test_a_row_that_one_group_cannot_learn_is_learned_by_none(seed):
         assert found.tally.tobytes() == wanted.tally.tobytes()
 
 
+@pytest.mark.parametrize("learner", [FtrlProximal(), DualAveraging(loss="logistic", rate_power=0.0)])
 @pytest.mark.parametrize("before", [1, 7, 8, MAX_GROUP - 1, MAX_GROUP, MAX_GROUP + 1])
-def test_a_class_that_is_added_continues_from_the_last(before):
+def test_a_class_that_is_added_continues_from_the_last(before, learner):
     block = random_block(200, FEATURES, 5)
     codes = np.random.default_rng(3).integers(0, before + 3, len(block)).astype(np.int32)
     early = np.where(codes[:100] < before - 1, codes[:100], -1).astype(np.int32)  # the last has no rows so far
-    learner = FtrlProximal()
     lanes = ClassLanes(learner, "unit", before, FEATURES)
     lanes.learn(block[:100], early)
     lanes.add(3)
@@ -201,12 +215,13 @@ def test_a_class_that_is_added_continues_from_the_last(before):
 
 
 @SCALE
-def test_a_state_that_is_loaded_is_the_one_that_was_taken(scale):
+@pytest.mark.parametrize("learner", [DualAveraging(), DualAveraging(loss="logistic", rate_power=0.0)])
+def test_a_state_that_is_loaded_is_the_one_that_was_taken(scale, learner):
     block = random_block(200, FEATURES, 5)
     codes = np.random.default_rng(3).integers(0, 5, len(block)).astype(np.int32)
-    lanes = ClassLanes(DualAveraging(), scale, 5, FEATURES)
+    lanes = ClassLanes(learner, scale, 5, FEATURES)
     lanes.learn(block, codes)
-    other = ClassLanes(DualAveraging(), scale, 5, FEATURES)
+    other = ClassLanes(learner, scale, 5, FEATURES)
     for number in range(5):
         other.load(number, lanes.single(number))
     assert lanes.learn(block, codes)[1].tobytes() == other.learn(block, codes)[1].tobytes()

@@ -6,6 +6,7 @@ of at most `MAX_GROUP`. A row that one group cannot learn is learned by none.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, LaneState
 from rarestream.engines.single import Single
 from rarestream.engines.threads import run_all
 from rarestream.learners import Learner
+from rarestream.learners.dual_averaging import DualAveraging
 from rarestream.learners.state import COUNTS, SPARE, State, copy_touched
 
 MAX_GROUP = 32  # lanes per kernel: with more, a coordinate is too large
@@ -33,6 +35,19 @@ def can_share(learner: Learner) -> bool:
     if learner.lane() is None or COUNTS.keys() <= learner.layout.columns.keys():
         return False
     return not getattr(learner, "half_life", 0.0)
+
+
+def have_equal_rates(learner: Learner) -> bool:
+    """Return whether the classes of a learner can share their rates: dual averaging on the logistic loss, rate_power=0.
+
+    Then v grows by x^2 whatever the slope of the loss is. Only where that is exactly 0, at log odds of 37 or more, does
+    a Model leave v as it is, and classes with equal rates do not.
+    """
+    plain = DualAveraging(loss="logistic", rate_power=0.0)
+    free = ("learning_rate", "beta", "l1")
+    return isinstance(learner, DualAveraging) and plain == dataclasses.replace(
+        learner, **{name: getattr(plain, name) for name in free}
+    )
 
 
 class ClassLanes:
@@ -54,9 +69,11 @@ class ClassLanes:
 
     def __init__(self, learner: Learner, scale: str, classes: int, slots: int, threads: int = 1) -> None:
         self.learner, self.scale, self.count = learner, scale, classes
+        self.equal_rates = have_equal_rates(learner)
         self._threads = threads
         self._groups = [
-            LaneGroup.start([learner] * size, scale, slots=slots, classes=True) for size in _sizes(classes, threads)
+            LaneGroup.start([learner] * size, scale, slots=slots, classes=True, equal_rates=self.equal_rates)
+            for size in _sizes(classes, threads)
         ]
 
     @property
@@ -145,8 +162,12 @@ class ClassLanes:
         pairs: NDArray[Any] = np.zeros((slots, 2), np.float32)
         copy_touched(engine.state.table[:slots], pairs)
         touched = np.flatnonzero(pairs.view(np.uint64)[:, 0])
-        for column, numbers in zip(group.lanes.columns(lane), pairs[touched].T, strict=True):
+        for column, numbers in zip(group.lanes.columns(lane), pairs[touched].T, strict=not self.equal_rates):
             state.table[touched, column] = numbers
+        if state.rates is not None:
+            if lane and not np.array_equal(state.rates[:slots], pairs[:, 1]):
+                raise ValueError("its classes do not have equal rates")
+            state.rates[:slots] = pairs[:, 1]
         tally = engine.state.tally
         state.counts[:, lane], state.means[:, lane] = tally[:2], tally[2:6]
         if state.largest is not None and engine.largest is not None:
@@ -188,6 +209,7 @@ class _Part(NamedTuple):
     counts: NDArray[np.float64]
     means: NDArray[np.float64]
     largest: NDArray[np.float32] | None
+    rates: NDArray[np.float32] | None
 
 
 class _Kept:
@@ -200,15 +222,16 @@ class _Kept:
         self._parts = [self._part(group.state) for group in groups]
 
     def _part(self, state: LaneState) -> _Part:
-        largest = None if state.largest is None else state.largest[self._touched]
-        return _Part(state, state.table[self._touched], state.counts.copy(), state.means.copy(), largest)
+        largest, rates = (None if array is None else array[self._touched] for array in (state.largest, state.rates))
+        return _Part(state, state.table[self._touched], state.counts.copy(), state.means.copy(), largest, rates)
 
     def restore(self) -> None:
-        for state, table, counts, means, largest in self._parts:
+        for state, table, counts, means, *others in self._parts:
             state.table[self._touched] = table
             state.counts[:], state.means[:] = counts, means
-            if state.largest is not None:
-                state.largest[self._touched] = largest
+            for array, before in zip((state.largest, state.rates), others, strict=True):
+                if array is not None:
+                    array[self._touched] = before
 
 
 def _beside(parts: list[NDArray[np.float32]]) -> NDArray[np.float64]:

@@ -6,7 +6,8 @@ is summed, and whatever lanes stand beside it. With scale="none" a row may be to
 one lane, no lane learns it; the caller decides whether to refuse the row or to drop the lane.
 
 Lanes are settings, which share the labels of the rows, or classes: then each lane has counts of its own, and a row is
-positive in the lane of its class and negative in all others.
+positive in the lane of its class and negative in all others. Classes have equal rates where v grows by the same amount
+whatever the slope of the loss is: n is then stored once for all of them.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ Scores = NDArray[np.float32]
 class LaneState(NamedTuple):
     """The state of some lanes."""
 
-    table: NDArray[np.float32]  # (slots, 2 width)
+    table: NDArray[np.float32]  # (slots, 2 width): z and n; (slots, width) with equal rates: z
     counts: NDArray[np.float64]  # of positives and negatives: (2,), or (2, width) where lanes are classes
     means: NDArray[np.float64]  # (4, width): a, b, w0, n0, as in TALLY
     having: NDArray[np.float32] | None  # (slots, 2): positives and negatives that have the feature, if a lane needs it
     largest: NDArray[np.float32] | None
+    rates: NDArray[np.float32] | None = None  # (slots,): n, with equal rates
 
     def tally(self, lane: int) -> NDArray[np.float64]:
         """Return the numbers of TALLY of a lane."""
@@ -51,18 +53,23 @@ class LaneState(NamedTuple):
 class Lanes:
     """Some settings side by side, and the memory layout of their state, which it does not own.
 
-    `classes`: whether they are classes, each with counts of its own.
+    `classes`: whether they are classes, each with counts of its own; `equal_rates`: and with equal rates.
     """
 
-    def __init__(self, learners: Sequence[Learner], classes: bool = False) -> None:
+    def __init__(self, learners: Sequence[Learner], classes: bool = False, equal_rates: bool = False) -> None:
         self.learners = list(learners)
-        self.classes = classes
+        self.classes, self.equal_rates = classes, equal_rates
         self.width = -(-len(self.learners) // WIDTH) * WIDTH  # number of lanes, unused ones included
 
     @property
     def bytes(self) -> int:
         """Memory per coordinate."""
-        return 8 * self.width + 8 * self.any_evidence
+        return 4 * self.stride + 8 * self.any_evidence + 4 * self.equal_rates
+
+    @property
+    def stride(self) -> int:
+        """Numbers of a coordinate in the table."""
+        return (1 if self.equal_rates else 2) * self.width
 
     @property
     def any_evidence(self) -> bool:
@@ -76,7 +83,9 @@ class Lanes:
         return Layout({f"{word}{first}": size for first, size in groups for word in "zn"})
 
     def columns(self, lane: int) -> list[int]:
-        """Return the columns of z and n of a lane."""
+        """Return the columns of z and n of a lane; with equal rates that of z."""
+        if self.equal_rates:
+            return [lane]
         first = lane // GROUP * GROUP
         z = first + lane
         return [z, z + min(GROUP, self.width - first)]
@@ -86,29 +95,35 @@ class Lanes:
 
         `in_order`: its coordinates will be used one after the other, so that large pages cost no memory for nothing.
         """
-        size, skipped = slots * 2 * self.width, LINE // 4
+        size, skipped = slots * self.stride, LINE // 4
         room = np.zeros(size + skipped, np.float32) if in_order else zeros((size + skipped,), np.float32)
         skip = -room.ctypes.data % LINE // 4
-        return room[skip : skip + size].reshape(slots, 2 * self.width)
+        return room[skip : skip + size].reshape(slots, self.stride)
 
     def start(self, slots: int, largest: bool) -> LaneState:
         """Return the state before the first row; `largest`: with the largest value of each coordinate."""
         values = zeros((slots,), np.float32) if largest else None
         having = zeros((slots, 2), np.float32) if self.any_evidence else None
         counts = np.zeros((2, self.width) if self.classes else 2)
-        return LaneState(self.table(slots), counts, np.zeros((4, self.width)), having, values)
+        rates = zeros((slots,), np.float32) if self.equal_rates else None
+        return LaneState(self.table(slots), counts, np.zeros((4, self.width)), having, values, rates)
 
     def grown(self, state: LaneState, slots: int, used: int | None = None) -> LaneState:
         """Return the same state with room for more coordinates; `used` as for `picked`."""
         table = self.table(slots, in_order=used is not None)
         copy_touched(state.table[:used], table)
-        having, largest = (None if one is None else padded(one[:used], slots) for one in (state.having, state.largest))
-        return state._replace(table=table, having=having, largest=largest)
+        having, largest, rates = (
+            None if one is None else padded(one[:used], slots) for one in (state.having, state.largest, state.rates)
+        )
+        return state._replace(table=table, having=having, largest=largest, rates=rates)
 
     def state(self, lane: int, state: LaneState, dtype: DTypeLike = np.float32) -> State:
         """Return the state of one lane, as that of a Model of its learner."""
         alone = self.learners[lane].start(len(state.table), dtype)
-        _move([state.table], self.columns(lane), alone.table[:, :2])
+        columns = self.columns(lane)
+        _move([state.table], columns, alone.table[:, : len(columns)])
+        if state.rates is not None:
+            alone.table[:, 1] = state.rates
         if alone.table.shape[1] > 2:
             assert state.having is not None
             copy_touched(state.having, alone.table[:, 2:])
@@ -121,7 +136,8 @@ class Lanes:
 
         `used`: coordinates are used one after the other, and those from this one on are not yet.
         """
-        picked = cls([lanes.learners[lane] for lanes, _, lane in parts], parts[0][0].classes)
+        like = parts[0][0]
+        picked = cls([lanes.learners[lane] for lanes, _, lane in parts], like.classes, like.equal_rates)
         parts = [*parts, *[parts[0]] * (picked.width - len(parts))]
         first = parts[0][1]
         slots, means = len(first.table), np.zeros((4, picked.width))
@@ -130,10 +146,11 @@ class Lanes:
         having = padded(having[:used], slots) if having is not None and picked.any_evidence else None
         largest = None if first.largest is None else padded(first.largest[:used], slots)
         counts = np.zeros((2, picked.width)) if picked.classes else first.counts.copy()
-        state = LaneState(table, counts, means, having, largest)
+        rates = None if first.rates is None else first.rates.copy()
+        state = LaneState(table, counts, means, having, largest, rates)
         tables = {id(known.table): known.table[:used] for _, known, _ in parts}
         first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
-        columns = np.zeros(2 * picked.width, np.intp)  # their places if all tables are put side by side
+        columns = np.zeros(picked.stride, np.intp)  # their places if all tables are put side by side
         for to, (lanes, known, lane) in enumerate(parts):
             state.means[:, to] = known.means[:, lane]
             if picked.classes:
@@ -188,7 +205,7 @@ class LaneKernel:
         self, state: LaneState, lane: int, block: Block, scale: _native.Scale | int, scores: NDArray[np.float64]
     ) -> int:
         """Write the scores of the rows under one lane, bit for bit those of a Model; the first not finite, or -1."""
-        table, counts, _, having, largest = state
+        table, counts, _, having, largest, _ = state
         return self._core.score(table, counts, having, largest, lane, block, scale, scores)
 
     def score(self, state: LaneState, block: Block, scale: _native.Scale | int) -> NDArray[np.float32]:
@@ -232,9 +249,10 @@ class LaneGroup:
         numbers: Sequence[int] | None = None,
         slots: int = 0,
         classes: bool = False,
+        equal_rates: bool = False,
     ) -> LaneGroup:
-        """Return a group that has learned nothing yet; `classes`: of classes, whose learner is the same for all."""
-        lanes = Lanes(learners, classes)
+        """Return a group that has learned nothing yet; `classes`, `equal_rates`: as for Lanes."""
+        lanes = Lanes(learners, classes, equal_rates)
         return cls(lanes, lanes.start(slots, largest=scale == "max"), scale, numbers)
 
     @property
@@ -287,10 +305,8 @@ class LaneGroup:
 
     def single_state(self, number: int, slots: slice, dtype: DTypeLike) -> State:
         """Return the state of one setting, of some coordinates."""
-        table, counts, means, having, largest = self.state
-        some = LaneState(
-            table[slots], counts, means, *(None if array is None else array[slots] for array in (having, largest))
-        )
+        table, counts, means, *others = self.state
+        some = LaneState(table[slots], counts, means, *(None if array is None else array[slots] for array in others))
         return self.lanes.state(self._lane(number), some, dtype)
 
     def weights(self, number: int, slots: slice) -> NDArray[np.float32]:
@@ -303,6 +319,8 @@ class LaneGroup:
         """Return the state of one setting at some coordinates."""
         lane, state = self._lane(number), self.state
         columns = [state.table[slots, self.lanes.columns(lane)]]
+        if state.rates is not None:
+            columns.append(state.rates[slots, np.newaxis])
         if len(self.lanes.learners[lane].layout.columns) > 2:
             assert state.having is not None
             columns.append(state.having[slots])
