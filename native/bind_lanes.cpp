@@ -145,7 +145,8 @@ public:
             borrowed.borrow_labels(block);
         }
         const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(settings_.lanes);
-        if (scores.shape(0) != n || scores.shape(1) != lanes || table.shape(1) != (rates ? 1 : 2) * lanes ||
+        if (scores.shape(0) != n || scores.shape(1) != lanes ||
+            table.shape(1) != (rates ? (lanes + 15) / 16 * 16 : 2 * lanes) ||
             (rates && (!classes || rates->size() != table.shape(0))) || counts.size() != (classes ? 2 * lanes : 2) ||
             means.shape(0) != 4 || means.shape(1) != lanes)
             throw std::invalid_argument("lanes: the shapes of the arrays do not match");

@@ -83,7 +83,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
     LaneDecay<HalfLives> decay(settings_of_lanes, state);
     const LaneSettings& settings = decay.settings();  // in the units of the row
     constexpr bool Classes = Kind != LaneKind::settings, EqualRates = Kind == LaneKind::equal_rates;
-    const std::int64_t stride = (EqualRates ? 1 : 2) * settings.lanes;
+    const std::int64_t stride = EqualRates ? equal_rates_stride(settings) : 2 * settings.lanes;
     const Prefetcher prefetcher(state.table, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
     const Prefetcher count_prefetcher(state.having, sizeof(Pair<float>), HasEvidence ? state.size : 0, rows);
     LaneStepLimit limit(settings, state);
@@ -101,9 +101,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                     xx = xx + x * x;
                     store(scratch.x + p, x);
                     if (EqualRates) {
-                        float rates[LANES];
-                        for (int l = 0; l < LANES; ++l) rates[l] = state.rates[at[l]];
-                        const F32 n = load(rates);
+                        const F32 n = gather_numbers(state.rates, at);
                         store(scratch.n + p, n);
                         store(scratch.z + p, x / (settings.beta[0] + n));
                     }

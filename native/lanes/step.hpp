@@ -95,13 +95,32 @@ inline void score_lanes(const LaneSettings& settings, int g, const float* table,
     (V::load(settings.minus_gamma + g) * sums * V::all(u)).store(scores + g);
 }
 
+// How many numbers of the table a coordinate has, for classes with equal rates: whole cache lines.
+RARESTREAM_ALWAYS_INLINE std::int64_t equal_rates_stride(const LaneSettings& settings) {
+    return (settings.lanes + 15) / 16 * 16;
+}
+
+// The numbers of some coordinates. Not by way of memory: a vector can be loaded from there only later.
+RARESTREAM_ALWAYS_INLINE F32 gather_numbers(const float* from, const std::int32_t* at) {
+#if defined(__AVX2__)
+    F32 out;
+    out.part[0] = (FloatRegister)_mm256_setr_ps(from[at[0]], from[at[1]], from[at[2]], from[at[3]], from[at[4]],
+                                                from[at[5]], from[at[6]], from[at[7]]);
+    return out;
+#else
+    float found[LANES];
+    for (int l = 0; l < LANES; ++l) found[l] = from[at[l]];
+    return load(found);
+#endif
+}
+
 // The same for classes with equal rates. `per_rate` has the values of the row, each divided by beta + n of its coordinate.
 // Four sums, so that one need not wait for the other.
 template <int W, bool L1>
 inline void score_equal_rates(const LaneSettings& settings, int g, const float* table, const Row<float>& row,
                               const float* per_rate, float u, float* scores) {
     using V = LaneVector<W>;
-    const std::int64_t stride = settings.lanes, k = row.k;
+    const std::int64_t stride = equal_rates_stride(settings), k = row.k;
     const std::int32_t* const at = row.at;
     const float* const first = table + g;
     const V lam = V::load(settings.lam + g);
@@ -126,7 +145,7 @@ template <int W>
 inline void step_equal_rates(const LaneSettings& settings, int g, float* table, const Row<float>& row, const float* x,
                              const float* z_slopes) {
     using V = LaneVector<W>;
-    const std::int64_t stride = settings.lanes, k = row.k;
+    const std::int64_t stride = equal_rates_stride(settings), k = row.k;
     const std::int32_t* const at = row.at;
     float* const first = table + g;
     const V z_slope = V::load(z_slopes + g);

@@ -41,13 +41,12 @@ struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they ca
 // the same settings: row i is positive in lane classes[i] and negative in all others, and in all if there is no such lane.
 //
 // Where v grows by the same amount whatever the slope is (r = 0), n is the same for all classes: they have equal rates.
-// Then a coordinate holds z of all lanes, and its n is in LaneState::rates.
+// Then a coordinate holds z of all lanes, in whole cache lines, and its n is in LaneState::rates.
 enum class LaneKind { settings, classes, equal_rates };
 
 // Owned by NumPy.
 struct LaneState {
-    float*
-        table;  // [size][2 lanes]: z of sixteen lanes, their n, and so on; the last group may be of eight. Or [size][lanes]
+    float* table;  // [size][2 lanes]: z of sixteen lanes, their n, and so on; the last group may be of eight
     std::int64_t size;
     Pair<float>* having;  // how many positives and negatives have the feature; null where no lane has evidence
     float* largest;

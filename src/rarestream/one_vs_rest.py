@@ -30,6 +30,7 @@ from rarestream.engines.single import Single
 from rarestream.errors import DataError, ModelBusyError, ModelFileError, RowError, SortedRowsWarning, advice, plain
 from rarestream.features import COLUMNS, Columns, Hashed, Space
 from rarestream.learners import Learner, make_learner
+from rarestream.learners.dual_averaging import DualAveraging
 from rarestream.learners.state import tally_of
 from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.metrics.rows import ScoredRows
@@ -39,6 +40,7 @@ from rarestream.modelfile.joined import join, split
 
 ClassLabel = str | int | float
 ALL = "all"
+DEFAULT = DualAveraging(loss="logistic", rate_power=0.0)
 
 
 class OneVsRest:
@@ -49,9 +51,10 @@ class OneVsRest:
 
     Parameters
     ----------
-    learner : Learner or str, default "dual-logistic"
-        The learner of every class, or its name. DualAveraging, FtrlProximal and FtrlAuc learn all classes in one pass;
-        with evidence, a budget, a half-life or dtype="float64", and all other learners, each class has a Model.
+    learner : Learner or str, optional
+        The learner of every class, or its name; by default `DualAveraging(loss="logistic", rate_power=0.0)`, whose
+        classes share their learning rates. DualAveraging, FtrlProximal and FtrlAuc learn all classes in one pass; with
+        evidence, a budget, a half-life or dtype="float64", and all other learners, each class has a Model.
     classes : "all" or sequence of str or numbers, default "all"
         The classes. "all": those that come; a new one may come at any time, and learns as if it had been known from the
         start. Otherwise a row of another class is an error.
@@ -83,7 +86,7 @@ class OneVsRest:
 
     def __init__(
         self,
-        learner: Learner | str = "dual-logistic",
+        learner: Learner | str | None = None,
         *,
         classes: str | Sequence[ClassLabel] = ALL,
         dtype: str = "float32",
@@ -92,7 +95,9 @@ class OneVsRest:
         features: Space | None = None,
         threads: int = 1,
     ) -> None:
-        if isinstance(learner, str):
+        if learner is None:
+            learner = DEFAULT
+        elif isinstance(learner, str):
             learner = make_learner(learner)
         if not isinstance(learner, Learner):
             raise TypeError(

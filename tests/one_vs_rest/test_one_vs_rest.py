@@ -32,6 +32,7 @@ from tests.strategies import block_of, examples, hashed_block, random_block
 WAYS = pytest.mark.parametrize(
     "settings",
     [
+        {},
         {"learner": "dual-logistic"},
         {"learner": "dual-auc", "scale": "max"},
         {"learner": FtrlProximal(l1=0.1), "threads": 2},
@@ -39,7 +40,7 @@ WAYS = pytest.mark.parametrize(
         {"learner": "dual-logistic", "dtype": "float64"},
         {"learner": "oam"},
     ],
-    ids=["lanes", "lanes-max", "threads", "evidence", "float64", "oam"],
+    ids=["default", "lanes", "lanes-max", "threads", "evidence", "float64", "oam"],
 )
 TOPICS = np.array(["politics", "sport", "science", "art", "food"])
 
@@ -64,7 +65,7 @@ def test_every_class_is_a_model_of_its_labels(settings):
     assert model.rows == 600
     fresh = {key: value for key, value in settings.items() if key != "threads"}
     for column, topic in enumerate(model.classes):
-        alone = Model(**fresh)
+        alone = Model(**{"learner": model.learner, **fresh})
         expected = alone.learn(dataclasses.replace(block, labels=signs(labels == topic)))
         assert np.allclose(scores[:, column], expected, rtol=1e-4, atol=1e-4)
         mine = model.model(topic)
@@ -125,7 +126,7 @@ def test_a_class_that_comes_late_learns_as_if_it_had_been_named(settings):
 @settings(max_examples=examples(20))
 def test_where_blocks_are_cut_does_not_matter(cuts, data):
     block, codes = rows_of(120, seed=data.draw(st.integers(0, 50)))
-    learner = data.draw(st.sampled_from(["dual-logistic", "dual-auc", "ftrl-auc"]))
+    learner = data.draw(st.sampled_from([None, "dual-logistic", "dual-auc", "ftrl-auc"]))
     whole = OneVsRest(learner)
     scores = whole.learn(block, codes)
     parts = OneVsRest(learner)
@@ -139,7 +140,7 @@ def test_where_blocks_are_cut_does_not_matter(cuts, data):
 def test_it_learns_what_there_is_to_learn():
     block, codes = rows_of(3000)
     test, truth = rows_of(1000, seed=1)
-    for learner in ("dual-logistic", "dual-auc"):
+    for learner in (None, "dual-logistic", "dual-auc"):
         model = OneVsRest(learner, classes=range(5))
         model.learn(block, codes)
         assert (model.predict(test) == truth).mean() > 0.85
@@ -354,4 +355,4 @@ def test_what_it_says_of_itself():
     assert model.nonzeros == np.count_nonzero(model.coef) > 0
     assert model.state_bytes > 0
     assert (model.dtype, model.scale, model.kind) == ("float32", "unit", "resumable")
-    assert model.learner == DualAveraging(loss="logistic")
+    assert model.learner == DualAveraging(loss="logistic", rate_power=0.0)

@@ -37,7 +37,7 @@ Scores = NDArray[np.float32]
 class LaneState(NamedTuple):
     """The state of some lanes."""
 
-    table: NDArray[np.float32]  # (slots, 2 width): z and n; (slots, width) with equal rates: z
+    table: NDArray[np.float32]  # (slots, 2 width): z and n; with equal rates z alone, in whole groups
     counts: NDArray[np.float64]  # of positives and negatives: (2,), or (2, width) where lanes are classes
     means: NDArray[np.float64]  # (4, width): a, b, w0, n0, as in TALLY
     having: NDArray[np.float32] | None  # (slots, 2): positives and negatives that have the feature, if a lane needs it
@@ -69,7 +69,7 @@ class Lanes:
     @property
     def stride(self) -> int:
         """Numbers of a coordinate in the table."""
-        return (1 if self.equal_rates else 2) * self.width
+        return -(-self.width // GROUP) * GROUP if self.equal_rates else 2 * self.width
 
     @property
     def any_evidence(self) -> bool:
