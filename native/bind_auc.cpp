@@ -1,6 +1,7 @@
 // Python bindings of the metrics: exact AUC, placements, and the sketch behind StreamingAuc.
 #include "arrays.hpp"
 #include "auc.hpp"
+#include "kernel.hpp"
 #include "placements.hpp"
 #include "rank_sketch_arrays.hpp"
 #include "scored_rows.hpp"
@@ -223,6 +224,14 @@ void load_sketch(StreamingSketch& sketch, nb::dict arrays) {
     sketch.replace(std::move(next));
 }
 
+// Rows as those of a StreamingSketch, checked.
+void calibrate(InOut<double> numbers, Labels labels, In<double> scores, Importances importances) {
+    const ScoredRows<double> rows(labels, scores, importances);
+    if (numbers.size() != CALIBRATION_NUMBERS) throw std::invalid_argument("a calibration has other numbers");
+    nb::gil_scoped_release released;
+    calibrator_here()(numbers.data(), rows.labels, rows.scores, rows.importances, rows.n);
+}
+
 void bind_auc(nb::module_& m) {
     nb::enum_<ScoredFault>(m, "ScoredFault", nb::is_arithmetic())  // arithmetic: `none` is false
         .value("none", ScoredFault::none)
@@ -249,6 +258,10 @@ void bind_auc(nb::module_& m) {
     m.def("placement_errors", &placement_errors, no_convert("labels"), no_convert("placed"),
           no_convert("importances").none(), no_convert("other"));
     def("tally_scores", &tally_scores<float>, &tally_scores<double>);
+
+    m.attr("CALIBRATION_NUMBERS") = CALIBRATION_NUMBERS;
+    m.def("calibrate", &calibrate, no_convert("numbers"), no_convert("labels"), no_convert("scores"),
+          no_convert("importances").none());
 
     nb::class_<StreamingSketch>(m, "StreamingSketch")
         .def(nb::init<>())

@@ -191,19 +191,27 @@ public:
     }
 };
 
+using OptionalNumbers = std::optional<InOut<double>>;
+
 // The GIL is held during every call, so that no two threads are in here.
 class OneRow {
     std::unique_ptr<Core> core_;
     const nb::object kept_;  // what the references below belong to
     Gate& gate_;
     StreamingSketch& progress_;
+    const OptionalNumbers calibration_;
+    const Calibrate calibrate_ = calibrator_here();
     const std::int64_t limit_;  // indices are below it
     CheckedRow row_;
 
 public:
-    OneRow(std::unique_ptr<Core> core, nb::object gate, nb::object progress, std::int64_t limit)
+    OneRow(std::unique_ptr<Core> core, nb::object gate, nb::object progress, OptionalNumbers calibration,
+           std::int64_t limit)
         : core_(std::move(core)), kept_(nb::make_tuple(gate, progress)), gate_(nb::cast<Gate&>(gate)),
-          progress_(nb::cast<StreamingSketch&>(progress)), limit_(limit) {}
+          progress_(nb::cast<StreamingSketch&>(progress)), calibration_(calibration), limit_(limit) {
+        if (calibration_ && calibration_->size() != CALIBRATION_NUMBERS)
+            throw std::invalid_argument("one row: a calibration has other numbers");
+    }
 
     // The score that the row had before it was learned. Then the gate is still closed, so that the caller can count the
     // row: it must open it.
@@ -284,7 +292,10 @@ private:
             gate_.end_learning();
             return nb::none();
         }
-        if (!std::isnan(score)) progress_.add(&how.sign, &score, row.importances, 1);  // a row with NaN is not learned
+        if (!std::isnan(score)) {  // a row with NaN is not learned
+            progress_.add(&how.sign, &score, row.importances, 1);
+            if (calibration_) calibrate_(calibration_->data(), &how.sign, &score, row.importances, 1);
+        }
         return nb::float_(score);
     }
 
@@ -301,18 +312,19 @@ private:
 
 template <class Real>
 void of_state(OneRow* made, nb::object kernel, TableArray<Real> table, InOut<double> tally, OptionalLargest largest,
-              Scale scale, nb::object gate, nb::object progress, std::int64_t limit) {
+              Scale scale, nb::object gate, nb::object progress, OptionalNumbers calibration, std::int64_t limit) {
     if (limit < 0 || limit > static_cast<std::int64_t>(table.shape(0)))
         throw std::invalid_argument("one row: the limit of indices is beyond the end of the state");
-    new (made) OneRow(std::make_unique<StateCore<Real>>(kernel, table, tally, largest, scale), gate, progress, limit);
+    new (made)
+        OneRow(std::make_unique<StateCore<Real>>(kernel, table, tally, largest, scale), gate, progress, calibration, limit);
 }
 
 template <class Real>
 void of_weights(OneRow* made, In<Real> weights, OptionalLargest largest, Scale scale, nb::object gate, nb::object progress,
-                std::int64_t limit) {
+                OptionalNumbers calibration, std::int64_t limit) {
     if (limit < 0 || limit > static_cast<std::int64_t>(weights.size()))
         throw std::invalid_argument("one row: the limit of indices is beyond the end of the weights");
-    new (made) OneRow(std::make_unique<WeightsCore<Real>>(weights, largest, scale), gate, progress, limit);
+    new (made) OneRow(std::make_unique<WeightsCore<Real>>(weights, largest, scale), gate, progress, calibration, limit);
 }
 
 }  // namespace
@@ -321,9 +333,9 @@ void bind_one_row(nb::module_& m) {
     auto one = nb::class_<OneRow>(m, "OneRow");
     const auto of = [&](auto state, auto weights) {
         one.def("__init__", state, no_convert(), no_convert(), no_convert(), no_convert().none(), enum_arg(), no_convert(),
-                no_convert(), no_convert());
+                no_convert(), no_convert().none(), no_convert());
         one.def("__init__", weights, no_convert(), no_convert().none(), enum_arg(), no_convert(), no_convert(),
-                no_convert());
+                no_convert().none(), no_convert());
     };
     of(&of_state<float>, &of_weights<float>);
     of(&of_state<double>, &of_weights<double>);

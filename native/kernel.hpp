@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "calibration_numbers.hpp"
 #include "kernel_arguments.hpp"
 #include "kernels.hpp"
 
@@ -18,6 +19,7 @@ inline namespace portable {
 LearnerKernels find_kernels(const char* name);
 Scorers<float> scorers_f32();
 Scorers<double> scorers_f64();
+Calibrate calibrator();
 }  // namespace portable
 
 #ifdef RARESTREAM_HAS_AVX2
@@ -25,6 +27,7 @@ namespace avx2 {
 LearnerKernels find_kernels(const char* name);
 Scorers<float> scorers_f32();
 Scorers<double> scorers_f64();
+Calibrate calibrator();
 }  // namespace avx2
 #endif
 
@@ -170,6 +173,14 @@ Scorers<Real> scorers() {
         return portable::scorers_f32();
     else
         return portable::scorers_f64();
+}
+
+// The function of this machine that adds rows to a calibration.
+inline Calibrate calibrator_here() {
+#ifdef RARESTREAM_HAS_AVX2
+    if (use_avx2) return avx2::calibrator();
+#endif
+    return portable::calibrator();
 }
 
 }  // namespace rarestream

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "calibration.hpp"
 #include "kernels.hpp"
 #include "learn.hpp"
 #include "learners/all.hpp"
@@ -88,6 +89,12 @@ LearnerKernels find_kernels(const char* name) {
 
 Scorers<float> scorers_f32() { return {&score<float>, &score_path<float>}; }
 Scorers<double> scorers_f64() { return {&score<double>, &score_path<double>}; }
+
+Calibrate calibrator() {
+    return [](double* numbers, const std::int8_t* labels, const double* scores, const double* importances, std::size_t n) {
+        Calibration(numbers).add(labels, scores, importances, n);
+    };
+}
 
 }  // namespace RARESTREAM_ISA
 }  // namespace rarestream

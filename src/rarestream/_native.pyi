@@ -135,6 +135,15 @@ def tally_scores(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
+CALIBRATION_NUMBERS: int
+
+def calibrate(
+    numbers: NDArray[np.float64],
+    labels: NDArray[np.int8],
+    scores: NDArray[np.float64],
+    importances: NDArray[np.float64] | None,
+) -> None: ...
+
 class OneRow:
     @overload
     def __init__(
@@ -146,6 +155,7 @@ class OneRow:
         scale: Scale | int,
         gate: Gate,
         progress: StreamingSketch,
+        calibration: NDArray[np.float64] | None,
         limit: int,
         /,
     ) -> None: ...
@@ -157,6 +167,7 @@ class OneRow:
         scale: Scale | int,
         gate: Gate,
         progress: StreamingSketch,
+        calibration: NDArray[np.float64] | None,
         limit: int,
         /,
     ) -> None: ...

@@ -55,6 +55,14 @@ class ModelBusyError(RarestreamError, RuntimeError):
     """A model was used while another thread was learning with it, or learned while another thread was using it."""
 
 
+class NotCalibratedError(RarestreamError, ValueError):
+    """Probabilities of a model that has no calibration. The message says how it gets one."""
+
+
+class FewRowsWarning(UserWarning):
+    """Probabilities that are based on very few rows of a class."""
+
+
 class SortedRowsWarning(UserWarning):
     """The rows that a model learns look sorted by label."""
 

@@ -23,7 +23,9 @@ from rarestream.blocks import (
 from rarestream.engines import Engine, Weights, check_arguments, overflow, start_engine
 from rarestream.errors import (
     DataError,
+    FewRowsWarning,
     ModelBusyError,
+    NotCalibratedError,
     RowError,
     SettingsDroppedWarning,
     SortedRowsWarning,
@@ -34,9 +36,10 @@ from rarestream.explaining import Explanation, explanations, row_weights
 from rarestream.features import COLUMNS, Columns, Hashed, Space, described, encode_rows
 from rarestream.learners import Learner, make_learner
 from rarestream.learners.state import padded, tally_of, zeros
-from rarestream.metrics import StreamingAuc
-from rarestream.metrics.rows import ScoredRows
-from rarestream.modelfile.codec import ChosenBy, FileParts, Saved, decode, encode
+from rarestream.metrics import Calibration, StreamingAuc
+from rarestream.metrics.calibration import ENOUGH, checked_share
+from rarestream.metrics.rows import ScoredRows, both_classes
+from rarestream.modelfile.codec import CALIBRATION, ChosenBy, FileParts, Saved, decode, encode
 
 
 class Model:
@@ -59,6 +62,11 @@ class Model:
         Number of features to reserve memory for. The state grows when a larger index arrives, so it need not be known.
     features : Columns or Hashed, optional
         What the features of rows are: column numbers, or hashed names. By default that of the first rows learned.
+    calibrate : bool, default True
+        Whether the model also learns to turn its scores into probabilities. It takes some nanoseconds per row.
+    negatives_kept : float, above 0 and at most 1, default 1
+        Share of the negatives that the rows to learn have, if the others were left out at random: 0.1 if every tenth
+        was kept. Probabilities are then those among all rows; scores do not depend on it.
 
     Attributes
     ----------
@@ -76,6 +84,10 @@ class Model:
         Number of non-zero weights before the model was pruned; None if it was not.
     chosen_by : ChosenBy or None
         What chose the learner, and after how many rows; None if the user did.
+    calibrate : bool
+        Whether rows that are learned are also used to calibrate.
+    negatives_kept : float
+        Share of the negatives that the model was given.
 
     Raises
     ------
@@ -93,6 +105,8 @@ class Model:
         scale: str = "unit",
         n_features: int = 0,
         features: Space | None = None,
+        calibrate: bool = True,
+        negatives_kept: float = 1.0,
     ) -> None:
         if isinstance(learner, str):
             learner = make_learner(learner)
@@ -110,7 +124,9 @@ class Model:
         if isinstance(features, Hashed):
             n_features = features.slots
             engine.reserve(n_features, exactly=True)
-        self._take_over(Saved(engine, dtype, n_features, features=features))
+        saved = Saved(engine, dtype, n_features, features=features, calibrate=bool(calibrate))
+        saved.negatives_kept = checked_share(negatives_kept)
+        self._take_over(saved)
 
     @classmethod
     def from_engine(cls, engine: Engine, n_features: int, features: Space = COLUMNS) -> Model:
@@ -137,6 +153,10 @@ class Model:
         self.source = saved.source
         self.pruned_from = saved.pruned_from
         self.chosen_by = saved.chosen_by
+        self.calibrate, self.negatives_kept = saved.calibrate, saved.negatives_kept
+        self._calibration = saved.calibration
+        if self._calibration is None and self.calibrate and self._engine.resumable:
+            self._calibration = Calibration()
         self._metrics = saved.metrics
         self._features = saved.features
         # That of the blocks to learn, compared by identity: None for column numbers.
@@ -153,6 +173,20 @@ class Model:
     def progress(self, progress: StreamingAuc) -> None:
         self._progress = progress
         self._one: _native.OneRow | None = None  # what learns and scores a row alone; None until it is needed
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What turns scores into probabilities; None if there is nothing of the kind.
+
+        That is so with `calibrate=False`, and in files of earlier versions and pruned models until they are calibrated.
+        """
+        known = self._calibration
+        return None if known is None or (self.rows and not known.rows) else known
+
+    @calibration.setter
+    def calibration(self, calibration: Calibration | None) -> None:
+        self._calibration = calibration
+        self._one = None
 
     # -- learning and scoring
 
@@ -230,7 +264,7 @@ class Model:
             return learned, said
         new, new_scores = (done[since:], scores[since:]) if since else (done, scores)
         assert new.labels is not None
-        self.progress.count(ScoredRows(new.labels, new_scores, new.importances))
+        self._count(ScoredRows(new.labels, new_scores, new.importances))
         sorted_rows = self.order.add(done.labels, positives)
         return learned, said if sorted_rows is None else [*said, SortedRowsWarning(sorted_rows)]
 
@@ -264,7 +298,15 @@ class Model:
             engine.reserve(self._n_features)
         self._coef = None
         self.progress = StreamingAuc()
-        self.progress.count(history)
+        if self._calibration is not None:
+            self._calibration = Calibration()
+        self._count(history)
+
+    def _count(self, rows: ScoredRows) -> None:
+        """Count the scores that rows had before they were learned."""
+        self.progress.count(rows)
+        if self._calibration is not None:
+            self._calibration.count(rows)
 
     @overload
     def learn_one(
@@ -364,7 +406,8 @@ class Model:
         """Make what the next rows that come alone are learned and scored with, unless another thread learns."""
         if self._one is None and self._gate.begin_scoring():
             try:
-                self._one = self._engine.one_row(self._gate, self._progress._sketch, self._n_features)
+                numbers = None if self._calibration is None else self._calibration.numbers
+                self._one = self._engine.one_row(self._gate, self._progress._sketch, numbers, self._n_features)
             finally:
                 self._gate.end_scoring()
 
@@ -440,6 +483,151 @@ class Model:
         score = float(self.score(row)[0])
         self.prepare_one()
         return score
+
+    # -- probabilities
+
+    def probability(self, block: Block, *, negatives_kept: float | None = None) -> NDArray[np.float64]:
+        """Return the probability that each row is positive. The model does not change.
+
+        Parameters
+        ----------
+        block : Block
+            Rows; labels are ignored.
+        negatives_kept : float, above 0 and at most 1, optional
+            Share of the negatives that the rows learned had, if the others were left out at random. By default that
+            which the model was made with, 1 if nothing was said.
+
+        Returns
+        -------
+        array of float64
+            Between 1e-13 and 1 - 1e-13. Rows are ranked as by their scores.
+
+        Raises
+        ------
+        NotCalibratedError
+            If the model has no calibration.
+        RowError, DataError, ModelBusyError
+            As for `score`.
+
+        Warns
+        -----
+        FewRowsWarning
+            If the model has learned fewer than ten rows of a class.
+        """
+        known = self._known_calibration("Model.probability")
+        return known.probability(self.score(block), self._share(negatives_kept))
+
+    def probability_interval(
+        self, block: Block, *, level: float = 0.95, negatives_kept: float | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of confidence intervals of `probability`.
+
+        They tell how sure the calibration is, and are wide while a class has few rows.
+
+        Parameters
+        ----------
+        block, negatives_kept
+            As for `probability`.
+        level : float, between 0 and 1, default 0.95
+            Confidence level.
+
+        Returns
+        -------
+        low, high : arrays of float64
+
+        Raises
+        ------
+        NotCalibratedError, RowError, DataError, ModelBusyError
+            As for `probability`.
+        """
+        known = self._known_calibration("Model.probability_interval")
+        return known.interval(self.score(block), level, self._share(negatives_kept))
+
+    @overload
+    def probability_one(self, indices: ArrayLike, values: ArrayLike) -> float: ...
+    @overload
+    def probability_one(self, row: Mapping[str, Any], /) -> float: ...
+    def probability_one(self, indices: Any, values: Any = None) -> float:
+        """Return the probability that one row is positive, as `probability` does with a block of one row.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            Feature indices, from 0. Or a mapping: the row with its names.
+        values : array-like of float
+            Value of each feature; finite. Not with a mapping.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        NotCalibratedError
+            If the model has no calibration.
+        DataError
+            As for `score_one`.
+        """
+        known = self._known_calibration("Model.probability_one")
+        return float(known.probability(self.score_one(indices, values), self.negatives_kept))
+
+    def calibrate_on(self, blocks: Block | Iterable[Block]) -> None:
+        """Fit the probabilities to labelled rows, in place of those the model has learned. Scores do not change.
+
+        A model is calibrated while it learns. This is for those that are not: of a file of an earlier version, or
+        pruned; and for rows whose share of positives is another.
+
+        Parameters
+        ----------
+        blocks : Block or iterable of Block
+            Rows with labels, which the model has not learned.
+
+        Raises
+        ------
+        DataError
+            If rows have no labels, or a class is missing. The model has not changed then.
+        RowError, ModelBusyError
+            As for `score`.
+        """
+        found = Calibration()
+        for block in [blocks] if isinstance(blocks, Block) else blocks:
+            _check("Model.calibrate_on", block)
+            if block.labels is None:
+                raise DataError("Model.calibrate_on: the rows have no labels.")
+            found.count(ScoredRows(block.labels, self.score(block), block.importances))
+        both_classes("Model.calibrate_on", found.rows, found.positives)
+        self.calibration = found
+
+    def _known_calibration(self, where: str) -> Calibration:
+        """Return the calibration; NotCalibratedError if there is none."""
+        known = self.calibration
+        if known is None:
+            if not self.calibrate:
+                why = "was made with " + advice("calibrate=False", "--no-calibrate")
+            elif self.pruned_from is not None:
+                why = "was pruned, which changes scores"
+            else:
+                why = "is of a version that did not calibrate"
+            raise NotCalibratedError(
+                f"{where}: the model {why}, so its scores cannot be turned into probabilities. "
+                + advice(
+                    "Call model.calibrate_on(labelled rows)", "Use rarestream calibrate MODEL DATA with labelled rows"
+                )
+                + advice(", or learn more rows." if self.calibrate and self._engine.resumable else ".", ".")
+            )
+        if self.rows and not known.enough:
+            negatives = known.rows - known.positives
+            warnings.warn(
+                FewRowsWarning(
+                    f"{where}: probabilities are based on {known.positives} positive and {negatives} negative rows; "
+                    f"{ENOUGH} of each are the least that say anything. probability_interval shows how little is known."
+                ),
+                stacklevel=3,
+            )
+        return known
+
+    def _share(self, negatives_kept: float | None) -> float:
+        return self.negatives_kept if negatives_kept is None else negatives_kept
 
     # -- explaining scores
 
@@ -652,8 +840,12 @@ class Model:
 
     @property
     def threshold(self) -> float:
-        """Score above which a row is called positive: zero log odds, or halfway between the class means."""
-        return self.leader.threshold(self._tally)
+        """Score above which a row is called positive: that of probability 1/2.
+
+        Without a calibration: where the log odds of a logistic learner are zero, or halfway between the class means.
+        """
+        known = self.calibration
+        return self.leader.threshold(self._tally) if known is None or not known.enough else known.middle
 
     @property
     def _tally(self) -> Any:
@@ -693,7 +885,8 @@ class Model:
 
         Weights are ranked by their absolute value for scaled rows; those of `DualAveraging` with a power or evidence,
         by that times the fourth root of the feature's accumulator. This model does not change. Exactly one of
-        `nonzeros`, `bytes` and `auc_loss` is needed.
+        `nonzeros`, `bytes` and `auc_loss` is needed. Fewer weights give other scores, so probabilities are calibrated
+        anew, on the rows `refit` or `on`; without rows the smaller model has none until `calibrate_on` is called.
 
         Parameters
         ----------
@@ -737,13 +930,23 @@ class Model:
         header, arrays = self._file_parts("scoring")
         size = nonzeros
         if on is not None and auc_loss is not None:
+            on = pruning.repeatable(on)
             ranked = pruning.Ranked(self.weights(), self.rank_keys(), self._engine.scale_code)
             size = ranked.path(on, auc_loss=auc_loss).smallest(auc_loss)
         order = _native.ranked(self.rank_keys()[arrays["index"]])
+        uncalibrated = {name: array for name, array in arrays.items() if name != CALIBRATION}
         if bytes is not None:
+            if refit is None and len(modelfile.to_bytes(header, arrays)) > bytes:
+                arrays = uncalibrated
             size = pruning.largest_size(header, arrays, order, bytes)
+        if size is not None and size < len(order):  # its scores are others
+            arrays = uncalibrated
         pruned = Model._of(decode(*pruning.cut(header, arrays, np.sort(order[:size])), "model"))
-        return pruned if refit is None else pruned._refitted(refit)
+        if refit is not None:
+            return pruned._refitted(refit)
+        if on is not None and self.calibrate and pruned.calibration is None:
+            pruned.calibrate_on(on)
+        return pruned
 
     def _refitted(self, rows: Block | Iterable[Block]) -> Model:
         """Return this scoring-only model with weights that are learned anew, of the same features."""
@@ -754,10 +957,12 @@ class Model:
             self._check_space("Model.prune", block.space)
 
         header, arrays = self._file_parts("scoring")
-        engine = pruning.refit(self.learner, self.scale, self.weights(), rows, check)
+        engine, calibration = pruning.refit(self.learner, self.scale, self.weights(), rows, check)
         weight = engine.weights_at(arrays["index"], self._n_features).astype(arrays["weight"].dtype)
         changed = {**arrays, "weight": weight, "tally": engine.tally}
-        return Model._of(decode(*pruning.cut(header, changed, np.flatnonzero(weight)), "model"))
+        refitted = Model._of(decode(*pruning.cut(header, changed, np.flatnonzero(weight)), "model"))
+        refitted.calibration = calibration if self.calibrate else None
+        return refitted
 
     # -- files
 
@@ -865,6 +1070,9 @@ class Model:
             self.chosen_by,
             self.pruned_from,
             self.features,
+            self._calibration,
+            self.calibrate,
+            self.negatives_kept,
         )
 
     # -- feature spaces

@@ -32,7 +32,7 @@ from rarestream.features import COLUMNS, Columns, Hashed, Space
 from rarestream.learners import Learner, make_learner
 from rarestream.learners.dual_averaging import DualAveraging
 from rarestream.learners.state import tally_of
-from rarestream.metrics import SortedCheck, StreamingAuc
+from rarestream.metrics import Calibration, SortedCheck, StreamingAuc
 from rarestream.metrics.rows import ScoredRows
 from rarestream.model import Model, check_space
 from rarestream.modelfile.codec import FileParts, Saved
@@ -68,6 +68,9 @@ class OneVsRest:
         What the features of rows are. By default that of the first rows learned.
     threads : int, >= 1, default 1
         Maximum number of threads that learn and score. Results do not depend on it.
+    calibrate : bool, default True
+        Whether each class also learns to turn its scores into log odds, as `Model` does. Otherwise a score is taken for
+        log odds, but for an intercept.
 
     Attributes
     ----------
@@ -94,6 +97,7 @@ class OneVsRest:
         n_features: int = 0,
         features: Space | None = None,
         threads: int = 1,
+        calibrate: bool = True,
     ) -> None:
         if learner is None:
             learner = DEFAULT
@@ -117,6 +121,7 @@ class OneVsRest:
         named = [] if isinstance(classes, str) else _given_classes(classes)
         spare = isinstance(classes, str)
         self._take_over(learner, dtype, scale, named, spare, threads)
+        self._calibrate = bool(calibrate)
         self._n_features, self._features = max(n_features, learner.initial_features), features
         self._parts: _Parts = self._started(len(named) + spare)
 
@@ -137,7 +142,7 @@ class OneVsRest:
     def _started(self, count: int) -> _Parts:
         """Return classes that have learned nothing yet."""
         if self._dtype == "float32" and can_share(self._learner):
-            return _InLanes(self._learner, self._scale, count, self._n_features, self._threads)
+            return _InLanes(self._learner, self._scale, count, self._n_features, self._threads, self._calibrate)
         return _InModels(
             [
                 Model(
@@ -146,6 +151,7 @@ class OneVsRest:
                     scale=self._scale,
                     n_features=self._n_features,
                     features=self._features,
+                    calibrate=self._calibrate,
                 )
                 for _ in range(count)
             ]
@@ -292,8 +298,8 @@ class OneVsRest:
         Returns
         -------
         array of shape (rows, classes)
-            Of a logistic learner the score plus the intercept of the class; of others the score minus the threshold
-            halfway between the mean scores of the rows of the class and of all others.
+            `slope` times the score, plus `intercept`: of each class as its calibration says. Without one, or while a
+            class has fewer than ten rows, the score minus the score where a learner of two classes decides.
 
         Raises
         ------
@@ -301,9 +307,8 @@ class OneVsRest:
             As for `score`.
         """
         scores = self.score(block)
-        with self._reading("log_odds"):
-            scores -= np.array([self._parts.threshold(code) for code in range(len(self._classes))])
-        return scores
+        slope, intercept = self._lines("log_odds")
+        return np.asarray(slope * scores + intercept)
 
     def predict(self, block: Block) -> NDArray[Any]:
         """Return the most likely class of each row.
@@ -429,10 +434,24 @@ class OneVsRest:
             return weights
 
     @property
+    def slope(self) -> NDArray[np.float64]:
+        """By what `log_odds` multiplies the score of each class."""
+        return self._lines("slope")[0]
+
+    @property
     def intercept(self) -> NDArray[np.float64]:
-        """What `log_odds` adds to the score of each class."""
-        with self._reading("intercept"):
-            return np.array([-self._parts.threshold(code) for code in range(len(self._classes))])
+        """What `log_odds` adds, for each class."""
+        return self._lines("intercept")[1]
+
+    def _lines(self, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        with self._reading(what):
+            lines = [self._parts.line(code) for code in range(len(self._classes))]
+        return np.array([slope for slope, _ in lines]), np.array([intercept for _, intercept in lines])
+
+    @property
+    def calibration(self) -> dict[ClassLabel, Calibration | None]:
+        """What turns the scores of each class into log odds; None with calibrate=False."""
+        return {label: self._parts.calibration(code) for code, label in enumerate(self._classes)}
 
     def model(self, label: ClassLabel) -> Model:
         """Return the learner of one class as an ordinary model, whose positives are the rows of the class.
@@ -595,6 +614,7 @@ class OneVsRest:
                 raise ValueError(f"it has {len(classes)} classes and {len(models)} models")
             self = cls.__new__(cls)
             self._take_over(learner, header["dtype"], header["scale"], classes, spare, threads)
+            self._calibrate = models[0].calibrate
             self.rows, self.source = models[0].rows, dict(header["source"])
             if header["rows"] != self.rows:
                 raise ValueError(f"its rows are {header['rows']!r}")
@@ -661,7 +681,8 @@ class _Parts(Protocol):
         self, block: Block, codes: Codes, again: bool
     ) -> tuple[int, NDArray[np.float64], tuple[int, str] | None]: ...
     def score(self, block: Block) -> NDArray[np.float64]: ...
-    def threshold(self, code: int) -> float: ...
+    def line(self, code: int) -> tuple[float, float]: ...
+    def calibration(self, code: int) -> Calibration | None: ...
     def coef(self, code: int, n_features: int) -> NDArray[Any]: ...
     def progress(self, code: int) -> StreamingAuc: ...
     def saved(self, code: int, n_features: int, rows: int, copy: bool) -> Saved: ...
@@ -670,18 +691,23 @@ class _Parts(Protocol):
 class _Record:
     """What is known of the scores of a class, as a Model knows it of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, calibrate: bool) -> None:
         self.positives = 0
         self.progress = StreamingAuc()
         self.order = SortedCheck()
+        self.calibration = Calibration() if calibrate else None
 
     def add(self, labels: Labels, scores: NDArray[np.float64], importances: NDArray[np.float64] | None) -> str | None:
         """Count rows that are new, and return the warning that they look sorted."""
-        self.progress.count(ScoredRows(labels, scores, importances))
+        rows = ScoredRows(labels, scores, importances)
+        self.progress.count(rows)
+        if self.calibration is not None:
+            self.calibration.count(rows)
         return self.order.add(labels)
 
     def copy(self) -> _Record:
-        other = _Record()
+        other = _Record(False)
+        other.calibration = None if self.calibration is None else self.calibration.copy()
         other.positives = self.positives
         other.progress = StreamingAuc.from_state(self.progress.state())
         other.order = SortedCheck.from_state(self.order.state())
@@ -694,18 +720,23 @@ class _InLanes:
     out_of_step = False
     resumable = True
 
-    def __init__(self, learner: Learner, scale: str, count: int, n_features: int, threads: int) -> None:
+    def __init__(
+        self, learner: Learner, scale: str, count: int, n_features: int, threads: int, calibrate: bool
+    ) -> None:
         self._lanes = ClassLanes(learner, scale, count, n_features + 1, threads)
-        self._records = [_Record() for _ in range(count)]
+        self._records = [_Record(calibrate) for _ in range(count)]
+        self._calibrate = calibrate
 
     @classmethod
     def of(cls, learner: Learner, scale: str, models: Sequence[Saved], n_features: int, threads: int) -> _InLanes:
-        self = cls(learner, scale, len(models), n_features, threads)
+        self = cls(learner, scale, len(models), n_features, threads, models[0].calibrate)
         for code, model in enumerate(models):
             assert isinstance(model.engine, Single)
             self._lanes.load(code, model.engine)
             record = self._records[code]
             record.positives, record.progress, record.order = model.positives, model.progress, model.order
+            if model.calibration is not None:
+                record.calibration = model.calibration
         return self
 
     @property
@@ -737,8 +768,12 @@ class _InLanes:
     def score(self, block: Block) -> NDArray[np.float64]:
         return self._lanes.score(block)
 
-    def threshold(self, code: int) -> float:
-        return self._lanes.learner.threshold(tally_of(self._lanes.tally(code)))
+    def line(self, code: int) -> tuple[float, float]:
+        known = self._records[code].calibration
+        return _line(known, self._lanes.learner, self._lanes.tally(code))
+
+    def calibration(self, code: int) -> Calibration | None:
+        return self._records[code].calibration
 
     def coef(self, code: int, n_features: int) -> NDArray[Any]:
         stop = min(n_features, self._lanes.slots)
@@ -757,7 +792,8 @@ class _InLanes:
         engine, record = self._lanes.single(code), self._records[code]
         engine.reserve(n_features)
         record = record.copy() if copy else record
-        return Saved(engine, "float32", n_features, rows, record.positives, record.progress, record.order)
+        saved = Saved(engine, "float32", n_features, rows, record.positives, record.progress, record.order)
+        return replace(saved, calibration=record.calibration, calibrate=self._calibrate)
 
 
 class _InModels:
@@ -804,8 +840,12 @@ class _InModels:
     def score(self, block: Block) -> NDArray[np.float64]:
         return np.stack([model.score(block) for model in self._models], axis=1)
 
-    def threshold(self, code: int) -> float:
-        return self._models[code].threshold
+    def line(self, code: int) -> tuple[float, float]:
+        model = self._models[code]
+        return _line(model.calibration, model.leader, model._engine.tally)
+
+    def calibration(self, code: int) -> Calibration | None:
+        return self._models[code].calibration
 
     def coef(self, code: int, n_features: int) -> NDArray[Any]:
         return self._models[code].coef
@@ -818,6 +858,13 @@ class _InModels:
         if copy:
             model = Model.from_bytes(model.to_bytes(model.kind))
         return model._saved()
+
+
+def _line(known: Calibration | None, learner: Learner, tally: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the slope and the intercept of the log odds of a class."""
+    if known is None or not known.enough:
+        return 1.0, -learner.threshold(tally_of(tally))
+    return known.slope, known.intercept
 
 
 def _check(where: str, block: Block) -> None:

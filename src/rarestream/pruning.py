@@ -39,9 +39,9 @@ from rarestream.engines.single import Single
 from rarestream.errors import DataError, RowError
 from rarestream.learners import Learner
 from rarestream.learners.state import SPARE, padded
-from rarestream.metrics import auc
+from rarestream.metrics import Calibration, auc
 from rarestream.metrics.kept import KeptScores
-from rarestream.metrics.rows import both_classes
+from rarestream.metrics.rows import ScoredRows, both_classes
 from rarestream.modelfile import names
 from rarestream.modelfile.codec import FileParts
 from rarestream.readers import Stream
@@ -142,10 +142,10 @@ class Ranked:
         first_sizes = self._checked_sizes(sizes)
         if auc_loss is None:
             return self._one_pass(rows, first_sizes)
-        repeatable = rows if isinstance(rows, Block) or _repeatable(rows) else list(rows)
-        path = self._one_pass(repeatable, first_sizes)
+        rows = repeatable(rows)
+        path = self._one_pass(rows, first_sizes)
         while more := path.between(auc_loss):
-            path = path.joined(self._one_pass(repeatable, more))
+            path = path.joined(self._one_pass(rows, more))
         return path
 
     def _one_pass(self, rows: Rows, sizes: list[int]) -> Path:
@@ -210,35 +210,43 @@ def _pieces(rows: Rows) -> Iterator[Block]:
             yield block[start : start + BATCH]
 
 
-def _repeatable(blocks: Iterable[Block]) -> bool:
-    """Return whether a second pass over the blocks gives the same rows again."""
-    return blocks.replayable if isinstance(blocks, Stream) else not isinstance(blocks, Iterator)
+def repeatable(rows: Rows) -> Rows:
+    """Return the rows such that a second pass gives them again: as they are, or held in memory."""
+    if isinstance(rows, Block):
+        return rows
+    again = rows.replayable if isinstance(rows, Stream) else not isinstance(rows, Iterator)
+    return rows if again else list(rows)
 
 
 # -- learning again with few features
 
 
-def refit(learner: Learner, scale: str, weights: Weights, rows: Rows, check: Callable[[Block], None]) -> Single:
-    """Return what a new model learns from the rows if only the features with a weight exist.
+def refit(
+    learner: Learner, scale: str, weights: Weights, rows: Rows, check: Callable[[Block], None]
+) -> tuple[Single, Calibration]:
+    """Return what a new model learns from the rows if only the features with a weight exist, and its calibration.
 
     Rows are scaled as the full model scales them, so that the new weights can take the place of the old ones.
     `check` raises an error for a block that the model does not take.
     """
     engine = Single.start(learner, "none", weights.slots, weights.weight.dtype)
     kept = weights.weight != 0
+    calibration = Calibration()
     learned = 0
     for block in [rows] if isinstance(rows, Block) else rows:
         check(block)
         if block.labels is None:
             raise DataError("Model.prune: the rows to refit on have no labels.")
         few = _only(kept, block, scale, weights.largest)
-        done = engine.learn(few, np.empty(len(few))).rows
+        scores = np.empty(len(few))
+        done = engine.learn(few, scores).rows
         if done < len(few):
             raise RowError("Model.prune", done, overflow(learner, "unit", str(engine.weight_dtype)))
+        calibration.count(ScoredRows(block.labels, scores, block.importances))
         learned += len(few)
     if not learned:
         raise DataError("Model.prune: there are no rows to refit on.")
-    return engine
+    return engine, calibration
 
 
 def _only(kept: NDArray[np.bool_], block: Block, scale: str, largest: NDArray[np.float32] | None) -> Block:

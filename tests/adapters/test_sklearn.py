@@ -25,7 +25,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import rarestream.sklearn
-from rarestream import DataError, Model, learner_names, make_learner
+from rarestream import Block, DataError, Model, learner_names, make_learner
 from rarestream.errors import SortedRowsWarning
 from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
 from tests import children
@@ -166,19 +166,13 @@ def test_a_saved_model_scores_as_the_classifier(tmp_path):
 # -- thresholds
 
 
-def test_for_an_auc_loss_zero_is_halfway_between_the_class_means():
+@LOSSES
+def test_zero_is_the_probability_one_half(make):
     X, y = rows()
-    clf = FtrlAucClassifier().fit(X, y)
-    assert clf.intercept_[0] == -sum(clf.model_.class_means) / 2
+    clf = make().fit(X, y)
+    assert clf.intercept_[0] == -clf.model_.calibration.middle
     assert clf.threshold_ == 0
-
-
-def test_for_a_logistic_loss_zero_is_even_odds():
-    X, y = rows()
-    clf = FtrlProximalClassifier().fit(X, y)
-    assert clf.intercept_[0] == clf.model_.intercept
-    assert clf.intercept_[0] != 0
-    assert FtrlProximalClassifier(intercept=False).fit(X, y).intercept_[0] == 0
+    assert np.array_equal(clf.decision_function(X) > 0, clf.model_.probability(Block.of(X)) > 0.5)
 
 
 @LOSSES

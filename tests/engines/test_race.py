@@ -397,7 +397,7 @@ def test_progress_is_that_of_the_mixture(stream, found):
 
 @pytest.mark.parametrize(("scale", "logistic"), [("unit", True), ("max", False)])
 def test_what_it_says_of_itself_is_of_the_mixture(stream, scale, logistic):
-    m = Model("auto", scale=scale)
+    m = Model("auto", scale=scale, calibrate=False)
     with patch("rarestream.engines.race.choose", lambda *found: mixture_of(0 if logistic else 10)):
         m.learn(stream[:600])
     assert m.leader.loss_is_logistic == logistic

@@ -321,7 +321,7 @@ def test_a_hostile_file_of_a_hashed_model_is_refused(what):
 
 def test_a_pruned_model_keeps_the_names_of_its_weights():
     model = hashed_model(bits=12)
-    for small in (model.prune(nonzeros=5), model.prune(bytes=len(model.to_bytes("scoring")) - 100)):
+    for small in (model.prune(nonzeros=5), model.prune(bytes=len(model.to_bytes("scoring")) - 400)):
         kept = np.flatnonzero(small.coef)
         assert 0 < len(kept) < model.nonzeros
         assert small.feature_names(kept) == model.feature_names(kept)

@@ -73,7 +73,11 @@ def test_every_class_is_a_model_of_its_labels(settings):
         assert mine.learner == alone.learner
         assert np.allclose(mine.coef, alone.coef, rtol=1e-3, atol=1e-4)
         assert np.allclose(model.coef[column], alone.coef, rtol=1e-3, atol=1e-4)
-        assert model.intercept[column] == pytest.approx(-alone.threshold, abs=1e-4)
+        known = alone.calibration
+        assert known is not None
+        assert model.intercept[column] == pytest.approx(known.intercept, abs=1e-3)
+        assert model.slope[column] == pytest.approx(known.slope, rel=1e-3)
+        assert model.calibration[topic].rows == mine.calibration.rows == 600
         assert float(model.progress[topic].auc) == pytest.approx(float(alone.progress.auc), abs=1e-3)
         assert mine.progress.auc == model.progress[topic].auc
         assert np.allclose(model.score(block)[:, column], mine.score(block), rtol=1e-5, atol=1e-5)
@@ -149,6 +153,18 @@ def test_it_learns_what_there_is_to_learn():
         chances = model.probability(test)
         assert np.allclose(chances.sum(axis=1), 1)
         assert (chances.argmax(axis=1) == model.log_odds(test).argmax(axis=1)).all()
+
+
+def test_without_a_calibration_scores_are_log_odds_but_for_an_intercept():
+    block, codes = rows_of(300)
+    model = OneVsRest(calibrate=False, classes=range(5))
+    model.learn(block, codes)
+    assert set(model.calibration.values()) == {None}
+    assert np.allclose(model.log_odds(block), model.score(block) + model.intercept)
+    assert model.intercept[2] == pytest.approx(-model.model(2).threshold)
+    other = OneVsRest.from_bytes(model.to_bytes())
+    other.learn(block, codes)
+    assert set(other.calibration.values()) == {None}
 
 
 def test_probabilities_of_hopeless_rows_sum_to_one():

@@ -84,7 +84,8 @@ def test_a_pruned_model_is_saved_and_loaded_as_any_other(block, settings, size):
     assert again.to_bytes("scoring") == small.to_bytes("scoring")
     assert again.score(block).tolist() == small.score(block).tolist()
     assert again.pruned_from == small.pruned_from == (model.nonzeros if size < model.nonzeros else None)
-    assert (again.rows, again.positives, again.threshold) == (model.rows, model.positives, model.threshold)
+    assert (again.rows, again.positives, again.class_means) == (model.rows, model.positives, model.class_means)
+    assert (again.calibration is None) == (size < model.nonzeros)
     assert again.metrics == model.metrics
 
 
@@ -139,14 +140,16 @@ def test_more_weights_than_there_are_leave_all_of_them(model, rows):
 
 @given(st.integers(0, 4000), st.sampled_from(["float32", "float64"]), st.sampled_from(["unit", "max"]))
 def test_a_file_of_so_many_bytes_is_filled_to_the_last_weight(extra, dtype, scale):
-    model = learned(random_block(300, 150, 8), ("dual-auc", dtype, scale))
+    rows = random_block(300, 150, 8)
+    model = learned(rows, ("dual-auc", dtype, scale))
     room = len(model.prune(nonzeros=0).to_bytes("scoring")) + extra
     small = model.prune(bytes=room)
     assert len(small.to_bytes("scoring")) <= room
     if small.nonzeros < model.nonzeros:
         assert len(model.prune(nonzeros=small.nonzeros + 1).to_bytes("scoring")) > room
     else:
-        assert small.to_bytes("scoring") == model.to_bytes("scoring")
+        assert small.score(rows).tolist() == model.score(rows).tolist()
+        assert (small.calibration is None) == (len(model.to_bytes("scoring")) > room)
 
 
 def test_fewer_bytes_than_an_empty_model_takes_are_refused(model):

@@ -34,7 +34,7 @@ from sklearn.utils.validation import _check_method_params
 from rarestream.adapters.sklearn import StreamClassifier, labels_of
 from rarestream.blocks import Block
 from rarestream.engines.lanes import WIDTH
-from rarestream.metrics import StreamingAuc, auc
+from rarestream.metrics import Calibration, StreamingAuc, auc
 from rarestream.metrics.rows import ScoredRows
 from rarestream.race.fitting import MAX_GROUP, fit_many
 from rarestream.system import machine_memory
@@ -419,7 +419,7 @@ class _Together:
         learners = [candidate._new_model(0).learner for candidate in candidates]
         self._space = block.space
         self._width = self._head.n_features_in_ if block.space is None else block.space.slots
-        self._progress = [StreamingAuc() for _ in candidates]
+        self._progress = [(StreamingAuc(), Calibration()) for _ in candidates]
         passes = self._head._passes(block)
 
         def watch(piece: Block, scores: NDArray[np.float32], number: int) -> None:
@@ -441,9 +441,10 @@ class _Together:
 
     def _count(self, block: Block, scores: NDArray[np.float32]) -> None:
         assert block.labels is not None
-        for progress, own in zip(self._progress, scores.T.astype(np.float64, order="C"), strict=True):
+        for counters, own in zip(self._progress, scores.T.astype(np.float64, order="C"), strict=True):
             if not np.isnan(own).any():  # nan: the candidate has dropped out
-                progress.count(ScoredRows(block.labels, own, block.importances))
+                for counter in counters:
+                    counter.count(ScoredRows(block.labels, own, block.importances))
 
     def errors(self) -> list[Exception | None]:
         """Return why candidates could not be fitted; None for those that could."""
@@ -470,7 +471,7 @@ class _Together:
                 continue
             model = self._fits.model(lane, self._width)
             model.rows, model.positives = passes * self._rows, passes * self._positives
-            model.progress = self._progress[lane]
+            model.progress, model.calibration = self._progress[lane]
             fitted = clone(candidate)
             vars(fitted).update(columns)
             fitted._start(model, self._classes, passes)

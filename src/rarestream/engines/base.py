@@ -122,7 +122,13 @@ class Engine(ABC):
     def load(self, arrays: Arrays, n_features: int) -> None:
         """Load the state of a file; ValueError or KeyError if its arrays are invalid."""
 
-    def one_row(self, gate: _native.Gate, progress: _native.StreamingSketch, n_features: int) -> _native.OneRow | None:
+    def one_row(
+        self,
+        gate: _native.Gate,
+        progress: _native.StreamingSketch,
+        calibration: NDArray[np.float64] | None,
+        n_features: int,
+    ) -> _native.OneRow | None:
         """Return what learns and scores one row in one call of the core; None if this engine has no such thing.
 
         It is good until the state gets more room, or another one. Indices must be below `n_features`.

@@ -67,10 +67,16 @@ class Frozen(Engine):
         weight, _, largest = self._weights
         return _native.score_weights(weight, largest, block.within(self._weights.slots), self.scale_code, scores)
 
-    def one_row(self, gate: _native.Gate, progress: _native.StreamingSketch, n_features: int) -> _native.OneRow | None:
+    def one_row(
+        self,
+        gate: _native.Gate,
+        progress: _native.StreamingSketch,
+        calibration: NDArray[np.float64] | None,
+        n_features: int,
+    ) -> _native.OneRow | None:
         weight, _, largest = self._weights
         limit = min(n_features, self._weights.slots - SPARE)
-        return _native.OneRow(weight, largest, self.scale_code, gate, progress, limit)
+        return _native.OneRow(weight, largest, self.scale_code, gate, progress, calibration, limit)
 
     def weights(self, start: int, stop: int) -> NDArray[Any]:
         return self._weights.weight[start:stop]

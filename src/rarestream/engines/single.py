@@ -67,12 +67,19 @@ class Single(Engine):
     def score(self, block: Block, scores: NDArray[np.float64]) -> int:
         return self._kernel.score(self.state, block.within(self.state.slots), self.scale_code, scores)
 
-    def one_row(self, gate: _native.Gate, progress: _native.StreamingSketch, n_features: int) -> _native.OneRow | None:
+    def one_row(
+        self,
+        gate: _native.Gate,
+        progress: _native.StreamingSketch,
+        calibration: NDArray[np.float64] | None,
+        n_features: int,
+    ) -> _native.OneRow | None:
         table, tally, largest, extra = self.state
         if extra:  # which may need more room for a row
             return None
         limit = min(n_features, self.state.features)
-        return _native.OneRow(self._kernel.core, table, tally, largest, self.scale_code, gate, progress, limit)
+        core = self._kernel.core
+        return _native.OneRow(core, table, tally, largest, self.scale_code, gate, progress, calibration, limit)
 
     def weights(self, start: int, stop: int) -> NDArray[Any]:
         return self._kernel.weights(self.state, start, stop)

@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from rarestream._version import __version__
 from rarestream.engines import Engine, check_arguments, load_engine
-from rarestream.engines.arrays import dump_largest
+from rarestream.engines.arrays import checked, dump_largest
 from rarestream.errors import ModelFileError
 from rarestream.features import Columns, Hashed, Space
 from rarestream.learners import make_learner
-from rarestream.metrics import SortedCheck, StreamingAuc
+from rarestream.metrics import Calibration, SortedCheck, StreamingAuc
+from rarestream.metrics.calibration import NUMBERS, checked_share
 from rarestream.modelfile import names
 
 KINDS = ("resumable", "scoring")
 PROGRESS = "progress."  # prefix of the names of the arrays of the progressive AUC
+CALIBRATION = "calibration"  # the array of its numbers
 
 FileParts = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # header and arrays
 
@@ -48,6 +50,9 @@ class Saved:
     chosen_by: ChosenBy | None = None
     pruned_from: int | None = None
     features: Space | None = None  # None: no row has decided it yet
+    calibration: Calibration | None = None
+    calibrate: bool = True  # False: a model made without a calibration
+    negatives_kept: float = 1.0
 
 
 def encode(model: Saved, kind: str) -> FileParts:
@@ -77,6 +82,8 @@ def encode(model: Saved, kind: str) -> FileParts:
         learner, dtype, extra_header = engine.leader, str(arrays["weight"].dtype), {}
         if learner is not engine.learner:  # nothing more is learned, so a race ends here
             chosen_by = ChosenBy(engine.learner.name, model.rows)
+    if model.calibration is not None and model.calibration.rows:
+        arrays[CALIBRATION] = model.calibration.state()
     features = encode_features(model.features, model.n_features, arrays, kind)
     header: dict[str, Any] = {
         "format": 2 if isinstance(model.features, Hashed) else 1,  # the lowest that can hold it
@@ -96,6 +103,10 @@ def encode(model: Saved, kind: str) -> FileParts:
         header["chosen_by"] = chosen_by._asdict()
     if model.pruned_from is not None:
         header["pruned_from"] = model.pruned_from
+    if not model.calibrate:
+        header["calibrate"] = False
+    if model.negatives_kept != 1:
+        header["negatives_kept"] = model.negatives_kept
     if model.order.runs:
         header["label_order"] = model.order.state()
     for name, array in arrays.items():
@@ -176,6 +187,10 @@ def decode(
         if "chosen_by" in header:
             chosen_by = header["chosen_by"]
             model.chosen_by = ChosenBy(str(chosen_by["name"]), _count(chosen_by["rows"]))
+        if CALIBRATION in arrays:
+            model.calibration = Calibration.from_state(checked(arrays, CALIBRATION, np.dtype(np.float64), len(NUMBERS)))
+        model.calibrate = bool(header.get("calibrate", True))
+        model.negatives_kept = checked_share(_finite(header.get("negatives_kept", 1.0)))
         if model.engine.resumable:
             progress = {key[len(PROGRESS) :]: part for key, part in arrays.items() if key.startswith(PROGRESS)}
             if not all(np.isfinite(part).all() for part in progress.values()):

@@ -30,7 +30,7 @@ from rarestream.engines.choice import MIN_CLASS_ROWS, Schedule, best_setting, wa
 from rarestream.errors import DataError, RowError, SortedRowsWarning, advice
 from rarestream.evaluate import Step, TrainingRun
 from rarestream.learners import Learner
-from rarestream.metrics import Estimate, SortedCheck, StreamingAuc
+from rarestream.metrics import Calibration, Estimate, SortedCheck, StreamingAuc
 from rarestream.metrics.paired import Standings
 from rarestream.metrics.rows import ScoredRows, both_classes
 from rarestream.model import Model
@@ -368,6 +368,7 @@ class Racing:
     def _start_judging(self) -> None:
         count = len(self.learners)
         self._progress = [StreamingAuc() for _ in range(count)]
+        self._calibrations = [Calibration() for _ in range(count)]
         self._sample = Sample(count, max(MIN_SAMPLE, min(SAMPLE_SCORES // count, MAX_SAMPLE)))
         self._judged = 0
         self._next_look = SCHEDULE.after(0)
@@ -384,8 +385,9 @@ class Racing:
         assert judged.labels is not None
         self._sample.add(self._judged, judged.labels, counted, judged.importances)
         for number in self._left():
-            own = counted[:, number].astype(np.float64)
-            self._progress[number].count(ScoredRows(judged.labels, own, judged.importances))
+            rows = ScoredRows(judged.labels, counted[:, number].astype(np.float64), judged.importances)
+            self._progress[number].count(rows)
+            self._calibrations[number].count(rows)
         self._judged += len(judged)
         self._learned += len(learned)
         self._learned_positives += int(np.count_nonzero(learned > 0))
@@ -467,7 +469,7 @@ class Racing:
         self._lead = left[best]
         model = self._model(self._lead)
         model.rows, model.positives = self._learned, self._learned_positives
-        model.progress = self._progress[self._lead]
+        model.progress, model.calibration = self._progress[self._lead], self._calibrations[self._lead]
         model.chosen_by = ChosenBy("race", self._judged)
         table = [
             self._entrant(number, aucs[place], aucs[best] - aucs[place], errors[place], None)
