@@ -514,7 +514,7 @@ class Model:
         FewRowsWarning
             If the model has learned fewer than ten rows of a class.
         """
-        known = self._known_calibration("Model.probability")
+        known = self.known_calibration("Model.probability")
         return known.probability(self.score(block), self._share(negatives_kept))
 
     def probability_interval(
@@ -540,7 +540,7 @@ class Model:
         NotCalibratedError, RowError, DataError, ModelBusyError
             As for `probability`.
         """
-        known = self._known_calibration("Model.probability_interval")
+        known = self.known_calibration("Model.probability_interval")
         return known.interval(self.score(block), level, self._share(negatives_kept))
 
     @overload
@@ -568,7 +568,7 @@ class Model:
         DataError
             As for `score_one`.
         """
-        known = self._known_calibration("Model.probability_one")
+        known = self.known_calibration("Model.probability_one")
         return float(known.probability(self.score_one(indices, values), self.negatives_kept))
 
     def calibrate_on(self, blocks: Block | Iterable[Block]) -> None:
@@ -598,8 +598,11 @@ class Model:
         both_classes("Model.calibrate_on", found.rows, found.positives)
         self.calibration = found
 
-    def _known_calibration(self, where: str) -> Calibration:
-        """Return the calibration; NotCalibratedError if there is none."""
+    def known_calibration(self, where: str) -> Calibration:
+        """Return the calibration; NotCalibratedError if there is none, and a warning if it is based on very few rows.
+
+        `where` is what messages begin with.
+        """
         known = self.calibration
         if known is None:
             if not self.calibrate:
@@ -620,7 +623,9 @@ class Model:
             warnings.warn(
                 FewRowsWarning(
                     f"{where}: probabilities are based on {known.positives} positive and {negatives} negative rows; "
-                    f"{ENOUGH} of each are the least that say anything. probability_interval shows how little is known."
+                    f"{ENOUGH} of each are the least that say anything. "
+                    + advice("probability_interval shows", "--interval shows")
+                    + " how little is known."
                 ),
                 stacklevel=3,
             )

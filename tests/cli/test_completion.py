@@ -24,8 +24,8 @@ def test_commands():
         offered("")
         == offered()
         == [
-            *["doctor", "train", "race", "compare", "predict", "evaluate", "explain", "inspect", "prune", "datasets"],
-            *["demo", "reproduce"],
+            *["doctor", "train", "race", "compare", "predict", "evaluate", "explain", "inspect", "prune"],
+            *["calibrate", "datasets", "demo", "reproduce"],
         ]
     )
     assert offered("pr") == ["predict", "prune"]

@@ -22,6 +22,7 @@ COMMANDS = (
     "explain",
     "inspect",
     "prune",
+    "calibrate",
     "datasets",
     "demo",
     "reproduce",

@@ -13,6 +13,7 @@ from rarestream.cli.parser import Argument, Option, Options, Parameter, UsageErr
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
+    from rarestream.metrics import Calibration
     from rarestream.model import Model
     from rarestream.readers import Stream
     from rarestream.readers.options import OptionInfo
@@ -57,6 +58,15 @@ Scale = Annotated[
 ]
 MaxRows = Annotated[int | None, Option("--max-rows", metavar="N", help="Maximum number of rows to learn.", min=1)]
 Json = Annotated[bool, Option("--json", help="Print JSON on standard output, one object per line.")]
+NegativesKept = Annotated[
+    float | None,
+    Option(
+        "--negatives-kept",
+        metavar="SHARE",
+        help="Share of the negatives that the rows learned have, if the others were left out at random, such as 0.1: "
+        "probabilities are then those among all rows.",
+    ),
+]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only warnings and errors.")]
 
 
@@ -231,6 +241,12 @@ def check_paths(data: Sequence[str]) -> None:
             failures.exit_with(f"{plain(name)}: no such file. Check the name.", failures.FAILED)
 
 
+def check_share(negatives_kept: float | None) -> None:
+    """Raise UsageError unless --negatives-kept is a share."""
+    if negatives_kept is not None and not 0 < negatives_kept <= 1:
+        raise UsageError(f"must be above 0 and at most 1, got {negatives_kept}.", "--negatives-kept")
+
+
 def check_passes(passes: int, size: int | None) -> None:
     """Raise UsageError if rows of a pipe, whose size is not known, are to be read more than once."""
     if passes > 1 and size is None:
@@ -250,6 +266,20 @@ def warn_if_learned(model: Model, data: Sequence[str], consequence: str = "") ->
             f"{', ' + consequence if consequence else ''}. Use rows that were not learned."
         )
     return learned
+
+
+def calibration_of(model: Model) -> Calibration:
+    """Return what makes probabilities of a model's scores, with a warning if it is based on very few rows."""
+    import warnings
+
+    from rarestream.cli import look
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        calibration = model.known_calibration("predict")
+    for warning in said:
+        look.warn(str(warning.message))
+    return calibration
 
 
 def warn_of_refused(refused: int, first: Sequence[str]) -> None:

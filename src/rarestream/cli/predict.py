@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 from rarestream.cli import look, options, outputs
-from rarestream.cli.parser import Option
+from rarestream.cli.parser import Option, UsageError
+
+if TYPE_CHECKING:
+    from rarestream.blocks import Block
+    from rarestream.model import Model
 
 Output = Annotated[
     Path | None,
     Option("--output", "-p", "-o", metavar="FILE", help="The file to write scores to.", default="standard output"),
+]
+Probability = Annotated[
+    bool, Option("--probability", help="Write the probability that each row is positive, in place of its score.")
+]
+Interval = Annotated[
+    bool, Option("--interval", help="With --probability: also its 95 % interval, as three columns with tabs between.")
 ]
 
 
@@ -22,6 +32,9 @@ def predict(
     model: options.ModelPath,
     data: options.Data,
     output: Output = None,
+    probability: Probability = False,
+    interval: Interval = False,
+    negatives_kept: options.NegativesKept = None,
     overwrite: outputs.OverwriteAny = False,
     json: options.Json = False,
     *,
@@ -30,10 +43,17 @@ def predict(
     """Score rows, one score per line.
 
     The scores are in the order of the rows; larger means more likely positive. Labels are not needed and are ignored.
+    With --probability they are probabilities, as the rows that were learned have calibrated them.
     """
     from rarestream.model import Model
 
+    if not probability:
+        for given, option in ((interval, "--interval"), (negatives_kept is not None, "--negatives-kept")):
+            if given:
+                raise UsageError("needs --probability.", option)
+    options.check_share(negatives_kept)
     loaded = Model.load(model)
+    answers = _probabilities(loaded, interval, negatives_kept) if probability else _scores(loaded)
     options.check_paths(data)
     if str(output) in ("-", "/dev/stdout"):
         output = None
@@ -46,16 +66,20 @@ def predict(
     row, beyond = 0, 0
     with _opened(output, whole) as out:
         for block in stream:
-            scores = loaded.score(block).tolist()
+            columns = answers(block)
             beyond = max(beyond, block.width)
+            rows = zip(*columns.values(), strict=True)
             if json:
-                lines = [f'{{"row": {row + i}, "score": {score!r}}}\n' for i, score in enumerate(scores)]
+                shape = ", ".join(f'"{name}": {{!r}}' for name in ("row", *columns))
+                lines = [f"{{{shape.format(row + i, *found)}}}\n" for i, found in enumerate(rows)]
+            elif len(columns) == 1:
+                lines = [f"{found!r}\n" for (found,) in rows]
             else:
-                lines = [f"{score!r}\n" for score in scores]
+                lines = ["\t".join(map(repr, found)) + "\n" for found in rows]
             out.write("".join(lines))
             if not stream.replayable:  # whoever writes to a pipe may be waiting for an answer
                 out.flush()
-            row += len(scores)
+            row += len(block)
         out.flush()
     if beyond > loaded.n_features:
         look.warn(
@@ -64,6 +88,28 @@ def predict(
         )
     options.print_notes(stream)
     options.warn_of_refused(stream.refused, stream.refusals)
+
+
+Answers = Callable[["Block"], dict[str, list[float]]]  # what is written of rows: columns by name
+
+
+def _scores(model: Model) -> Answers:
+    return lambda block: {"score": model.score(block).tolist()}
+
+
+def _probabilities(model: Model, interval: bool, negatives_kept: float | None) -> Answers:
+    calibration = options.calibration_of(model)
+    share = model.negatives_kept if negatives_kept is None else negatives_kept
+
+    def answers(block: Block) -> dict[str, list[float]]:
+        scores = model.score(block)
+        found = {"probability": calibration.probability(scores, share).tolist()}
+        if interval:
+            low, high = calibration.interval(scores, negatives_kept=share)
+            found |= {"low": low.tolist(), "high": high.tolist()}
+        return found
+
+    return answers
 
 
 @contextmanager

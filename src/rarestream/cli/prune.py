@@ -14,7 +14,7 @@ from rarestream.errors import plain
 if TYPE_CHECKING:
     from rarestream.model import Model
     from rarestream.pruning import Path as SizePath
-    from rarestream.readers import Stream
+    from rarestream.pruning import Rows
 
 LINES = 16  # of the table: as many sizes are shown
 
@@ -70,11 +70,13 @@ def prune(
 
     The largest weights are kept, the others become zero. The file written is for scoring: it cannot be resumed. With
     --on DATA, rows that were not learned, the loss of AUC is shown. With --refit DATA, the rows that were learned, the
-    weights that are kept are learned anew: small models rank better so, mostly.
+    weights that are kept are learned anew: small models rank better so, mostly. Either kind of rows also calibrates the
+    probabilities of the smaller model, which has none without them.
     """
     from rarestream.evaluate import can_draw
     from rarestream.evaluate import path as measured
     from rarestream.model import Model
+    from rarestream.pruning import repeatable
     from rarestream.system import write_whole
 
     asked = options.drop_none(nonzeros=nonzeros, bytes=bytes, auc_loss=auc_loss)
@@ -93,7 +95,8 @@ def prune(
     if on:
         stream = reading.open(on, reading.settings_for(loaded, on))
         options.warn_if_learned(loaded, on, "and the loss is not that on new rows")
-        pruned, curve = _measured(loaded, asked, stream, many)
+        rows = repeatable(stream)
+        pruned, curve = _measured(loaded, asked, rows, many)
         options.print_notes(stream)
         options.warn_of_refused(stream.refused, stream.refusals)
     else:
@@ -103,7 +106,9 @@ def prune(
         again = reading.open(refit, reading.settings_for(loaded, refit))
         pruned = loaded.prune(nonzeros=size, refit=again)
         options.warn_of_refused(again.refused, again.refusals)
-        refitted = None if curve is None else measured(pruned, stream, [pruned.nonzeros]).full
+        refitted = None if curve is None else measured(pruned, rows, [pruned.nonzeros]).full
+    elif on and loaded.calibration is not None and pruned.calibration is None:
+        pruned.calibrate_on(rows)
     if plot is not None and curve is not None:
         write_whole(plot, _plotted(curve, plot.suffix[1:].lower(), size if asked else None))
     if output is not None:
@@ -150,17 +155,17 @@ def _pruned(model: Model, asked: dict[str, Any]) -> Model:
         raise UsageError(str(error).removeprefix("Model.prune: bytes "), "--bytes") from None
 
 
-def _measured(model: Model, asked: dict[str, Any], stream: Stream, many: bool) -> tuple[Model, SizePath]:
+def _measured(model: Model, asked: dict[str, Any], rows: Rows, many: bool) -> tuple[Model, SizePath]:
     """The pruned model, and the AUC at several sizes, its own and the full one among them."""
     from rarestream.evaluate import path
     from rarestream.pruning import FIRST, spread
 
     if "auc_loss" in asked:
-        curve = path(model, stream, auc_loss=asked["auc_loss"])
+        curve = path(model, rows, auc_loss=asked["auc_loss"])
         return model.prune(nonzeros=curve.smallest(asked["auc_loss"])), curve
     pruned = _pruned(model, asked)
     others = spread(FIRST, model.nonzeros) if many else []
-    return pruned, path(model, stream, [*others, pruned.nonzeros])
+    return pruned, path(model, rows, [*others, pruned.nonzeros])
 
 
 def _plotted(curve: SizePath, format: str, chosen: int | None) -> bytes:

@@ -69,6 +69,9 @@ Passes = Annotated[
 ]
 ScoringOnly = Annotated[bool, Option("--scoring-only", help="Save weights only: a small file that cannot be resumed.")]
 Settle = Annotated[bool, Option("--settle", help="End the race of auto: one learner, in a smaller file.")]
+NoCalibrate = Annotated[
+    bool, Option("--no-calibrate", help="Do not learn to turn scores into probabilities (predict --probability).")
+]
 SaveEvery = Annotated[
     int | None, Option("--save-every", metavar="ROWS", help="Also save the model every ROWS rows.", min=1)
 ]
@@ -92,6 +95,8 @@ def train(
     max_rows: options.MaxRows = None,
     scoring_only: ScoringOnly = False,
     settle: Settle = False,
+    no_calibrate: NoCalibrate = False,
+    negatives_kept: options.NegativesKept = None,
     save_every: SaveEvery = None,
     show_config: ShowConfig = False,
     progress: running.Pace = None,
@@ -107,7 +112,14 @@ def train(
     """
     marks = running.marks(progress)
     settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
+    options.check_share(negatives_kept)
     model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
+    if no_calibrate and resume and model.calibrate:
+        raise UsageError(f"{plain(resume)} was trained with a calibration. Drop --no-calibrate.", "--no-calibrate")
+    if no_calibrate:
+        model.calibrate, model.calibration = False, None
+    if negatives_kept is not None:
+        model.negatives_kept = negatives_kept
     target, replaced = running.target(output, resume, data, overwrite)
 
     from rarestream.cli.columns import ColumnsShown
