@@ -479,7 +479,8 @@ class OneVsRest:
     @property
     def nonzeros(self) -> int:
         """Number of weights that are not zero, of all classes together."""
-        return int(np.count_nonzero(self.coef))
+        with self._reading("nonzeros"):
+            return sum(self._parts.nonzeros(code, self._n_features) for code in range(len(self._classes)))
 
     @property
     def state_bytes(self) -> int:
@@ -684,6 +685,7 @@ class _Parts(Protocol):
     def line(self, code: int) -> tuple[float, float]: ...
     def calibration(self, code: int) -> Calibration | None: ...
     def coef(self, code: int, n_features: int) -> NDArray[Any]: ...
+    def nonzeros(self, code: int, n_features: int) -> int: ...
     def progress(self, code: int) -> StreamingAuc: ...
     def saved(self, code: int, n_features: int, rows: int, copy: bool) -> Saved: ...
 
@@ -785,6 +787,9 @@ class _InLanes:
         divided: NDArray[Any] = np.divide(weights, known, out=np.zeros(stop), where=known > 0, dtype=np.float64)
         return divided
 
+    def nonzeros(self, code: int, n_features: int) -> int:
+        return self._lanes.nonzeros(code, n_features)
+
     def progress(self, code: int) -> StreamingAuc:
         return self._records[code].progress
 
@@ -849,6 +854,9 @@ class _InModels:
 
     def coef(self, code: int, n_features: int) -> NDArray[Any]:
         return self._models[code].coef
+
+    def nonzeros(self, code: int, n_features: int) -> int:
+        return self._models[code].nonzeros
 
     def progress(self, code: int) -> StreamingAuc:
         return self._models[code].progress

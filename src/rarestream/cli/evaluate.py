@@ -45,6 +45,11 @@ def evaluate(
     else:
         if model is None or not data:
             raise UsageError("Missing arguments: MODEL and DATA, or --scores FILE.")
+        from rarestream.cli import many_classes
+
+        if many_classes.is_file_of(model):
+            many_classes.evaluate(model, data, json, reading)
+            return
         loaded = Model.load(model)
         options.check_paths(data)
         stream = reading.open(data, reading.settings_for(loaded, data))

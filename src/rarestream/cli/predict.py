@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from rarestream.cli import look, options, outputs
 from rarestream.cli.parser import Option, UsageError
+from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.blocks import Block
@@ -43,17 +44,28 @@ def predict(
     """Score rows, one score per line.
 
     The scores are in the order of the rows; larger means more likely positive. Labels are not needed and are ignored.
-    With --probability they are probabilities, as the rows that were learned have calibrated them.
+    With --probability they are probabilities, as the rows that were learned have calibrated them. With a model of
+    many classes, a line has the class that is most probable, and with --probability its probability.
     """
+    from rarestream.cli import many_classes
     from rarestream.model import Model
+    from rarestream.one_vs_rest import OneVsRest
 
     if not probability:
         for given, option in ((interval, "--interval"), (negatives_kept is not None, "--negatives-kept")):
             if given:
                 raise UsageError("needs --probability.", option)
     options.check_share(negatives_kept)
-    loaded = Model.load(model)
-    answers = _probabilities(loaded, interval, negatives_kept) if probability else _scores(loaded)
+    loaded: Any
+    if many_classes.is_file_of(model):
+        if interval or negatives_kept is not None:
+            option = "--interval" if interval else "--negatives-kept"
+            raise UsageError("cannot be used with a model of many classes.", option)
+        loaded = OneVsRest.load(model)
+        answers = many_classes.answers(loaded, probability)
+    else:
+        loaded = Model.load(model)
+        answers = _probabilities(loaded, interval, negatives_kept) if probability else _scores(loaded)
     options.check_paths(data)
     if str(output) in ("-", "/dev/stdout"):
         output = None
@@ -62,6 +74,8 @@ def predict(
         whole = outputs.for_scores(output, [model, *outputs.files_of(data)], overwrite)
     settings = reading.settings_for(loaded, data)
     settings = {name: value for name, value in settings.items() if name not in ("positive", "classes")}
+    if isinstance(loaded, OneVsRest):
+        settings["classes"] = "all"
     stream = reading.open(data, {**settings, "labels": "optional"})
     row, beyond = 0, 0
     with _opened(output, whole) as out:
@@ -70,12 +84,12 @@ def predict(
             beyond = max(beyond, block.width)
             rows = zip(*columns.values(), strict=True)
             if json:
-                shape = ", ".join(f'"{name}": {{!r}}' for name in ("row", *columns))
-                lines = [f"{{{shape.format(row + i, *found)}}}\n" for i, found in enumerate(rows)]
+                shape = ", ".join(f'"{name}": {{}}' for name in ("row", *columns))
+                lines = [f"{{{shape.format(row + i, *map(_in_json, found))}}}\n" for i, found in enumerate(rows)]
             elif len(columns) == 1:
-                lines = [f"{found!r}\n" for (found,) in rows]
+                lines = [f"{_shown(found)}\n" for (found,) in rows]
             else:
-                lines = ["\t".join(map(repr, found)) + "\n" for found in rows]
+                lines = ["\t".join(map(_shown, found)) + "\n" for found in rows]
             out.write("".join(lines))
             if not stream.replayable:  # whoever writes to a pipe may be waiting for an answer
                 out.flush()
@@ -90,7 +104,18 @@ def predict(
     options.warn_of_refused(stream.refused, stream.refusals)
 
 
-Answers = Callable[["Block"], dict[str, list[float]]]  # what is written of rows: columns by name
+Answers = Callable[["Block"], dict[str, list[Any]]]  # what is written of rows: columns by name
+
+
+def _shown(value: float | str) -> str:
+    """A number or a class, in one column of a line."""
+    return plain(value) if isinstance(value, str) else repr(value)
+
+
+def _in_json(value: float | str) -> str:
+    import json
+
+    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _scores(model: Model) -> Answers:

@@ -20,9 +20,10 @@ from rarestream.engines.single import Single
 from rarestream.engines.threads import run_all
 from rarestream.learners import Learner
 from rarestream.learners.dual_averaging import DualAveraging
-from rarestream.learners.state import COUNTS, SPARE, State, copy_touched
+from rarestream.learners.state import COUNTS, SPARE, TALLY, State, copy_touched
 
 MAX_GROUP = 32  # lanes per kernel: with more, a coordinate is too large
+CHUNK = 4096  # coordinates that are looked at together
 
 Codes = NDArray[np.int32]
 
@@ -71,6 +72,7 @@ class ClassLanes:
         self.learner, self.scale, self.count = learner, scale, classes
         self.equal_rates = have_equal_rates(learner)
         self._threads = threads
+        self._touched: NDArray[np.int64] | None = None  # None: not known
         self._groups = [
             LaneGroup.start([learner] * size, scale, slots=slots, classes=True, equal_rates=self.equal_rates)
             for size in _sizes(classes, threads)
@@ -113,6 +115,7 @@ class ClassLanes:
             The scores that they had before.
         """
         self.reserve(block.width)
+        self._touched = None
         before = _Kept(block, self._groups) if len(self._groups) > 1 else None
         learned, parts = self._learn_groups(block, codes)
         done = min(learned)
@@ -149,13 +152,49 @@ class ClassLanes:
         assert self.slots == slots
         self.count += classes
 
+    def touched(self) -> NDArray[np.int64]:
+        """Return the coordinates that a row has touched, ascending."""
+        if self._touched is None:
+            seen = np.zeros(self.slots, bool)
+            for group in self._groups:
+                table, rates = group.state.table, group.state.rates
+                for start in range(0, self.slots, CHUNK) if rates is None else ():
+                    part = table[start : start + CHUNK]
+                    if part.view(np.bool_).any():  # of bytes: it ends at the first that is not zero
+                        seen[start : start + CHUNK] |= part.any(axis=1)
+                if rates is not None:
+                    seen |= rates != 0
+            self._touched = np.flatnonzero(seen)
+        return self._touched
+
     def single(self, number: int) -> Single:
         """Return a class as an engine of its own."""
         group, lane = self._place(number)
-        return group.single(lane)
+        state, touched = group.state, self.touched()
+        alone = self.learner.start(self.slots, np.float32)
+        alone.table[touched] = self._pairs(number, touched)
+        alone.tally[: len(TALLY)] = state.tally(lane)
+        largest = None if state.largest is None else state.largest.copy()
+        return Single(self.learner, self.scale, alone._replace(largest=largest))
+
+    def _pairs(self, number: int, touched: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return z and n of some coordinates for a class."""
+        group, lane = self._place(number)
+        columns = [group.state.table[touched, column] for column in group.lanes.columns(lane)]
+        if group.state.rates is not None:
+            columns.append(group.state.rates[touched])
+        return np.stack(columns, axis=1)
+
+    def nonzeros(self, number: int, n_features: int) -> int:
+        """Return how many of the first weights are not zero for a class."""
+        touched = self.touched()
+        pairs = self._pairs(number, touched[touched < n_features])
+        state = State(pairs, self.tally(number), None, {})
+        return int(np.count_nonzero(self.learner.kernel().weights(state, 0, len(pairs))))
 
     def load(self, number: int, engine: Single) -> None:
         """Give a class the state of an engine of the same learner, for which there is room."""
+        self._touched = None
         group, lane = self._place(number)
         state = group.state
         slots = min(engine.slots, self.slots)
@@ -187,11 +226,6 @@ class ClassLanes:
     def largest(self) -> NDArray[np.float32] | None:
         """The largest |x| of each coordinate, with scale="max"; all groups have the same."""
         return self._groups[0].state.largest
-
-    def state_at(self, number: int, slots: slice) -> State:
-        """Return the state of one class at some coordinates."""
-        group, lane = self._place(number)
-        return group.state_at(lane, slots)
 
     def _place(self, number: int) -> tuple[LaneGroup, int]:
         for group in self._groups:

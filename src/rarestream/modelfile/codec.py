@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rarestream._version import __version__
 from rarestream.engines import Engine, check_arguments, load_engine
 from rarestream.engines.arrays import checked, dump_largest
-from rarestream.errors import ModelFileError
+from rarestream.errors import ModelFileError, advice
 from rarestream.features import Columns, Hashed, Space
 from rarestream.learners import make_learner
 from rarestream.metrics import Calibration, SortedCheck, StreamingAuc
@@ -164,7 +164,8 @@ def decode(
     `space`: that of the file, if it is known.
     """
     if "models" in header:
-        raise ModelFileError(f"{name}: has a model for each of several classes. Load it with OneVsRest.load.")
+        way = advice("Load it with OneVsRest.load.", "Use it with train --resume, evaluate and predict.")
+        raise ModelFileError(f"{name}: has a model for each of several classes. {way}")
     try:
         count = header["features"]["count"]
         check_arguments(header["dtype"], header["scale"], count)

@@ -234,7 +234,7 @@ def check_classes(value: Any, text: bool = True) -> Classes | str:
                 return pair
     except (TypeError, ValueError):
         pass
-    raise ValueError("'all', or two different labels, (negative or None, positive)")
+    raise ValueError("two different labels, (negative or None, positive), or 'all'")
 
 
 def _check_memory(value: Any) -> int:
