@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +52,12 @@ TRAIN, TRAIN_AUTO, VW = (
 )
 LISTS, ASARRAY = "learn_one, two lists of 50", "numpy.asarray, two lists of 50"
 DICT, LOADS = "learn_one, a dict of 40", "json.loads, a row of 40"
+RIVER_RAW, RIVER_SOFT, RIVER = (
+    "rarestream.river.FtrlProximal, raw numbers, a dict of 40",
+    "rarestream.river.FtrlProximal, a dict of 40",
+    "River LogisticRegression, FTRLProximal, a dict of 40",
+)
+SINGLE = {LISTS, ASARRAY, DICT, LOADS, RIVER_RAW, RIVER_SOFT, RIVER}  # in microseconds a row
 RACE_WIDE, RACE_NARROW = "auto, 16,384 rows, d = 2^24", "auto, 16,384 rows, d = 10^5"
 
 LINES = (
@@ -61,6 +68,8 @@ LINES = (
     Line("train (auto, which races) vs vw, programs, 50,000 rows", TRAIN_AUTO, VW, 1, 1.5),
     Line("learn_one of two lists of 50 vs numpy.asarray of them", LISTS, ASARRAY, 1, 0.3, slower=True),
     Line("learn_one of a dict of 40 names vs json.loads of the row", DICT, LOADS, 1, 0.5, slower=True),
+    Line("River: learn_one of 40 raw numbers vs its own FTRL", RIVER_RAW, RIVER, 15, 30),
+    Line("River: learn_one of 40 numbers in soft buckets vs its own FTRL", RIVER_SOFT, RIVER, 7, 10),
     Line("auto on 16,384 rows, d = 2^24 vs d = 10^5", RACE_WIDE, RACE_NARROW, 1.6, 1.3, slower=True),
 )
 
@@ -73,7 +82,7 @@ def measure(rounds: int, chosen: set[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=machine.CACHE) as folder:
         best = interleaved(programs(Path(folder), chosen), rounds)
         found |= {name: cost.wall for name, cost in best.items()}
-    return found | alone(rounds)
+    return found | alone(rounds, chosen)
 
 
 def fitting(chosen: set[str]) -> dict[str, Contestant]:
@@ -154,7 +163,7 @@ def programs(folder: Path, chosen: set[str]) -> dict[str, Contestant]:
     return contestants
 
 
-def alone(rounds: int) -> dict[str, float]:
+def alone(rounds: int, chosen: set[str]) -> dict[str, float]:
     """Microseconds a row, for rows that come as Python objects, one at a time."""
     lists, names = listed_rows(), named_rows()
     texts = [json.dumps(row) for row, _ in names]
@@ -165,6 +174,8 @@ def alone(rounds: int) -> dict[str, float]:
         DICT: lambda: [named.learn_one(*row) for row in names],
         LOADS: lambda: [json.loads(text) for text in texts],
     }
+    if "river" in chosen:
+        actions |= of_river()
     found: dict[str, float] = {}
     for _ in range(4 * rounds):
         for name, action in actions.items():
@@ -172,6 +183,35 @@ def alone(rounds: int) -> dict[str, float]:
                 spent = microseconds(action, ALONE)
             found[name] = min(spent, found.get(name, sys.float_info.max))
     return found
+
+
+def of_river() -> dict[str, Callable[[], Any]]:
+    """`learn_one` of River's interface: the same algorithm on the same rows."""
+    from river import linear_model, optim
+
+    from rarestream.river import FtrlProximal
+
+    rows = number_rows()
+    models = {
+        RIVER_RAW: FtrlProximal(numbers="raw"),
+        RIVER_SOFT: FtrlProximal(),
+        RIVER: linear_model.LogisticRegression(optimizer=optim.FTRLProximal()),
+    }
+    return {name: partial(_learn_all, model, rows) for name, model in models.items()}
+
+
+def _learn_all(model: Any, rows: list[tuple[dict[str, float], bool]]) -> None:
+    for row in rows:
+        model.learn_one(*row)
+
+
+def number_rows() -> list[tuple[dict[str, float], bool]]:
+    generator = np.random.default_rng(17)
+    names = [f"field{i}" for i in range(NAMED)]
+    labels = generator.random(ALONE) < 0.3
+    return [
+        (dict(zip(names, generator.normal(size=NAMED).tolist(), strict=True)), bool(label)) for label in labels.tolist()
+    ]
 
 
 def listed_rows() -> list[tuple[list[int], list[float], int]]:

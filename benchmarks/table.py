@@ -212,9 +212,8 @@ def print_small(results: Results) -> None:
             print(f"{name:40}{spent:>19.1f}")
     if "calls" in results:
         print("\nWhole calls: milliseconds; learn_one and what it is held against: microseconds a row")
-        single = {calls.LISTS, calls.ASARRAY, calls.DICT, calls.LOADS}
         for name, spent in results["calls"].items():
-            print(f"{name:40}{spent if name in single else spent * 1e3:>19.3f}")
+            print(f"{name:56}{spent if name in calls.SINGLE else spent * 1e3:>12.3f}")
     if "classes" in results:
         print("\nText of 20 classes, conversions included, one core: milliseconds, macro AUC of rows held out")
         for name, spent in results["classes"]["seconds"].items():

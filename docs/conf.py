@@ -107,10 +107,12 @@ def from_registry(app: Any, page: str, source: list[str]) -> None:
     if page in ("learners/index", "reference"):
         classes = [f".. autoclass:: rarestream.{cls.__name__}" for cls in learner_classes()]
         adapters = [f".. autoclass:: rarestream.sklearn.{cls.__name__}Classifier" for cls in learner_classes()]
+        of_river = [f".. autoclass:: rarestream.river.{cls.__name__}" for cls in learner_classes()]
         for mark, lines in (
             ("<!-- table of learners -->", learner_table(FACTS, lambda cls: f"{page_of(cls)}.md")),
             (".. learners", classes),
             (".. classifiers", adapters),
+            (".. river classifiers", of_river),
         ):
             source[0] = source[0].replace(mark, "\n".join(lines))
     for cls in learner_classes():

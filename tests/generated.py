@@ -1,4 +1,4 @@
-"""Files that follow from the registry of learners: two stubs for type checkers, which module has which learner, and the
+"""Files that follow from the registry of learners: three stubs for type checkers, which module has which learner, and the
 README's table of learners.
 
 python -m tests.generated            writes those that are out of date: `make lint` and `make test` do
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import rarestream
-from rarestream.adapters.sklearn import StreamClassifier
+from rarestream.adapters import river, sklearn
 from rarestream.adapters.space import PARAMETERS
 from rarestream.learners import Learner, learner_classes, learner_names
 from rarestream.learners.registry import learner_class
@@ -34,6 +34,7 @@ def files() -> dict[Path, str]:
     return {
         package / "__init__.pyi": _of_rarestream(),
         package / "sklearn.pyi": _of_sklearn(),
+        package / "river.pyi": _of_river(),
         package / "learners" / "index.py": _index(),
         readme: _with_table(readme.read_text("utf-8")),
     }
@@ -88,8 +89,27 @@ def _of_sklearn() -> str:
         + _lines(imports)
         + "\n"
         + _all(names)
-        + "".join(map(_class, classes))
+        + "".join(_class(cls, f"{cls.__name__}Classifier", sklearn.StreamClassifier) for cls in classes)
         + _feature_space()
+    )
+
+
+def _of_river() -> str:
+    classes = learner_classes()
+    imports = [
+        "from rarestream.adapters.river import RollingAuc as RollingAuc",
+        "from rarestream.adapters.river import StreamClassifier",
+        "from rarestream.adapters.river import StreamingAuc as StreamingAuc",
+        "from rarestream.learners import Learner",
+    ]
+    names = sorted([*(cls.__name__ for cls in classes), "RollingAuc", "StreamingAuc"])
+    return (
+        f'"""Classifiers for River, and two metrics. {WRITTEN_BY}"""\n\n'
+        "from typing import Any, ClassVar\n\n"
+        + _lines(imports)
+        + "\n"
+        + _all(names)
+        + "".join(_class(cls, cls.__name__, river.StreamClassifier, "Learner") for cls in classes)
     )
 
 
@@ -109,14 +129,14 @@ def _all(names: list[str]) -> str:
     return "__all__ = [\n" + _lines([f'    "{name}",' for name in names]) + "]\n"
 
 
-def _class(learner: type[Learner]) -> str:
+def _class(learner: type[Learner], name: str, base: type, learner_type: str | None = None) -> str:
     own = [(field.name, _type(field)) for field in dataclasses.fields(learner)]
-    common = [(field.name, _type(field)) for field in dataclasses.fields(StreamClassifier)]
+    common = [(field.name, _type(field)) for field in dataclasses.fields(base)]
     parameters = "".join(f"        {name}: {kind} = ...,\n" for name, kind in own + common)
     attributes = "".join(f"    {name}: {kind}\n" for name, kind in own)
     return (
-        f"\nclass {learner.__name__}Classifier(StreamClassifier):\n"
-        f"    learner: ClassVar[type[{learner.__name__}]]\n"
+        f"\nclass {name}({base.__name__}):\n"
+        f"    learner: ClassVar[type[{learner_type or learner.__name__}]]\n"
         f"{attributes}"
         f"    def __init__(\n        self,\n        *,\n{parameters}    ) -> None: ...\n"
     )

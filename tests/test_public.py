@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import rarestream
+import rarestream.river
 import rarestream.sklearn
 from rarestream.learners import learner_classes
 from tests import children
@@ -18,6 +19,7 @@ def test_the_public_names():
         "Columns",
         "DataError",
         "Estimate",
+        "ExportError",
         "Hashed",
         "Learner",
         "MissingExtraError",
@@ -48,6 +50,12 @@ def test_the_public_names_for_scikit_learn():
     assert all(hasattr(rarestream.sklearn, name) for name in rarestream.sklearn.__all__)
 
 
+def test_the_public_names_for_river():
+    classifiers = [cls.__name__ for cls in learner_classes()]
+    assert rarestream.river.__all__ == sorted([*classifiers, "RollingAuc", "StreamingAuc"])
+    assert all(hasattr(rarestream.river, name) for name in rarestream.river.__all__)
+
+
 def loaded_by(*words: str) -> set[str]:
     """The modules that a program of these words has imported when it ends; of the first part only what numpy has not."""
     code = (
@@ -72,7 +80,18 @@ def test_importing_a_model_brings_in_little_beyond_numpy():
     }
     assert not ours & {
         f"rarestream.{package}"
-        for package in ("adapters", "cli", "compare", "doctor", "evaluate", "race", "readers", "reproduce", "study")
+        for package in (
+            "adapters",
+            "cli",
+            "compare",
+            "doctor",
+            "evaluate",
+            "export",
+            "race",
+            "readers",
+            "reproduce",
+            "study",
+        )
     }
     allowed = {"__future__", "_native", "atexit", "copy", "dataclasses", "fcntl", "importlib", "mmap", "numpy", "org"}
     assert {name.partition(".")[0] for name in loaded - ours} <= allowed
@@ -101,14 +120,28 @@ def test_training_brings_in_what_it_uses(tmp_path):
         f"learners.{name}"
         for name in ("auto", "base", "dual_averaging", "ftrl_proximal", "registry", "settings", "state")
     }
-    assert {name for name in ours if name.startswith("evaluate.")} == {"evaluate.resume", "evaluate.training"}
+    assert {name for name in ours if name.startswith("evaluate.")} == {
+        f"evaluate.{name}" for name in ("progress", "resume", "text", "training")
+    }
     assert not ours & {"adapters", "compare", "datasets", "doctor", "race", "reproduce", "study", "pruning"}
     assert not {name.partition(".")[0] for name in loaded} & (
         HEAVY | {"bz2", "lzma", "gzip", "tempfile", "concurrent", "email", "asyncio", "tomllib", "subprocess"}
     )
 
 
-HEAVY = {"scipy", "sklearn", "pandas", "polars", "pyarrow", "typer", "click", "rich", "zstandard", "matplotlib"}
+HEAVY = {
+    "scipy",
+    "sklearn",
+    "river",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "typer",
+    "click",
+    "rich",
+    "zstandard",
+    "matplotlib",
+}
 
 
 def test_every_name_is_found_in_its_package():

@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 import rarestream
+import rarestream.river
 import rarestream.sklearn
 from tests import children, generated
 
 SNIPPET = """
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import Block, Estimate, FtrlAuc, Model, auc, read
+from rarestream import river
 from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, RaceSearchCV
 
 X, y = np.eye(2), np.array([0, 1])
@@ -41,6 +43,15 @@ assert_type(classifier.decision_function(X), NDArray[np.float64])
 DualAveragingClassifier(learning_rate=None, budget=100, random_state=1)
 RaceSearchCV(classifier, {"l1": [0.0, 1e-3]})
 
+stream = river.FtrlAuc(learning_rate=0.5, bits=18, positive="spam")
+stream.learn_one({"a": 1.0}, "spam", w=2.0)
+assert_type(stream.learning_rate, float)
+assert_type(stream.score_one({"a": 1.0}), float)
+assert_type(stream.predict_proba_one({"a": 1.0}), dict[Any, float])
+assert_type(stream.model, Model)
+assert_type(river.RollingAuc(window_size=100).auc, Estimate)
+
+river.FtrlAuc(learning_rate="fast")  # type: ignore[arg-type]
 FtrlAucClassifier(learning_rate="fast")  # type: ignore[arg-type]
 FtrlAucClassifier(learning_rat=0.5)  # type: ignore[call-arg]
 FtrlAuc(learning_rate="fast")  # type: ignore[arg-type]
@@ -71,7 +82,9 @@ def test_a_program_is_checked_against_the_real_types(tmp_path):
 def test_no_public_name_is_of_an_unknown_type(tmp_path):
     names = [f"rarestream.{name}" for name in rarestream.__all__]
     names += [f"rarestream.sklearn.{name}" for name in rarestream.sklearn.__all__]
-    lines = ["import rarestream", "import rarestream.sklearn", *(f"reveal_type({name})" for name in names), ""]
+    names += [f"rarestream.river.{name}" for name in rarestream.river.__all__]
+    imports = [f"import {module}" for module in ("rarestream", "rarestream.sklearn", "rarestream.river")]
+    lines = [*imports, *(f"reveal_type({name})" for name in names), ""]
     code, says = checked(tmp_path, "\n".join(lines))
     assert code == 0, says
     revealed = re.findall(r'Revealed type is "(.*)"$', says, re.MULTILINE)

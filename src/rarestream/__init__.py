@@ -19,6 +19,7 @@ _PACKAGES = {
     "blocks": ["Block"],
     "errors": [
         "DataError",
+        "ExportError",
         "MissingExtraError",
         "ModelBusyError",
         "ModelFileError",

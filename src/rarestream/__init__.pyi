@@ -3,6 +3,7 @@
 from rarestream._version import __version__ as __version__
 from rarestream.blocks import Block as Block
 from rarestream.errors import DataError as DataError
+from rarestream.errors import ExportError as ExportError
 from rarestream.errors import MissingExtraError as MissingExtraError
 from rarestream.errors import ModelBusyError as ModelBusyError
 from rarestream.errors import ModelFileError as ModelFileError
@@ -47,6 +48,7 @@ __all__ = [
     "DataError",
     "DualAveraging",
     "Estimate",
+    "ExportError",
     "Fsauc",
     "FtrlAuc",
     "FtrlProximal",

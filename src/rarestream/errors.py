@@ -43,6 +43,10 @@ class ModelFileError(RarestreamError, ValueError):
     """A model file that is damaged, invalid or of a newer format, or that cannot be written."""
 
 
+class ExportError(RarestreamError, ValueError):
+    """A model that cannot be written in the format asked for. The message says which one can hold it."""
+
+
 class OutputError(RarestreamError, OSError):
     """A file that cannot be written. An existing file is unchanged."""
 

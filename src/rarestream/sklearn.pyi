@@ -58,6 +58,16 @@ class AdaGradClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class AdaOamClassifier(StreamClassifier):
@@ -82,6 +92,16 @@ class AdaOamClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class AutoClassifier(StreamClassifier):
@@ -102,6 +122,16 @@ class AutoClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class DualAveragingClassifier(StreamClassifier):
@@ -136,6 +166,16 @@ class DualAveragingClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class FsaucClassifier(StreamClassifier):
@@ -156,6 +196,16 @@ class FsaucClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class FtrlAucClassifier(StreamClassifier):
@@ -182,6 +232,16 @@ class FtrlAucClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class FtrlProximalClassifier(StreamClassifier):
@@ -208,6 +268,16 @@ class FtrlProximalClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class OamClassifier(StreamClassifier):
@@ -230,6 +300,16 @@ class OamClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class OpaucClassifier(StreamClassifier):
@@ -252,6 +332,16 @@ class OpaucClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class RdaClassifier(StreamClassifier):
@@ -274,6 +364,16 @@ class RdaClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class SolamClassifier(StreamClassifier):
@@ -294,6 +394,16 @@ class SolamClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class SpamClassifier(StreamClassifier):
@@ -318,6 +428,16 @@ class SpamClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class SpaucClassifier(StreamClassifier):
@@ -336,6 +456,16 @@ class SpaucClassifier(StreamClassifier):
         threshold: float | None = ...,
         random_state: Any = ...,
         features: Any = ...,
+        pos_label: Any = ...,
+        class_weight: Any = ...,
+        warm_start: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        calibrate: bool = ...,
+        negatives_kept: float = ...,
+        verbose: int = ...,
     ) -> None: ...
 
 class FeatureSpace(TableTransformer):

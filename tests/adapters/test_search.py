@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, ParameterGrid, StratifiedKFold, TimeSeriesSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import rarestream.adapters.search as search_module
 import rarestream.sklearn
@@ -369,6 +369,44 @@ def test_a_search_in_a_pipeline():
     assert pipeline.fit(texts, spam).score(texts, spam) > 0.6
 
 
+@pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss"])
+def test_a_search_around_a_pipeline(scoring):
+    rng = np.random.default_rng(0)
+    spam = rng.random(300) < 0.3
+    words = ["prize", "word", "other"]
+    texts = [" ".join(rng.choice(words, 6, p=[0.3, 0.4, 0.3] if s else [0.1, 0.5, 0.4])) for s in spam]
+    fits = []
+
+    class Counting(HashingVectorizer):
+        def fit_transform(self, X, y=None):
+            fits.append(len(X))
+            return super().fit_transform(X, y)
+
+    steps = [("words", Counting(n_features=2**10)), ("learn", DualAveragingClassifier())]
+    grid = {"learn__learning_rate": [0.05, 0.2, 1.0], "learn__l1": [0.0, 0.01], "words__binary": [False, True]}
+    race = RaceSearchCV(Pipeline(steps), grid, cv=3, scoring=scoring)
+    weights = rng.choice([1.0, 2.0], 300)
+    race.fit(texts, spam, learn__sample_weight=weights)
+    assert len(fits) == 2 * 3 + 1  # not 12 * 3 + 1
+    search = GridSearchCV(Pipeline(steps), grid, cv=3, scoring=scoring)
+    search.fit(texts, spam, learn__sample_weight=weights)
+    assert race.cv_results_["params"] == search.cv_results_["params"]
+    assert race.cv_results_["mean_test_score"] == pytest.approx(search.cv_results_["mean_test_score"], abs=1e-4)
+    assert race.predict_proba(texts).shape == (300, 2)
+    alone = RaceSearchCV(make_pipeline(DualAveragingClassifier()), {"dualaveragingclassifier__l1": [0.0, 0.1]}, cv=2)
+    assert alone.fit(*rows(100)).best_score_ > 0
+
+
+def test_candidates_of_different_classes_weights_and_of_early_stopping():
+    X, y = rows(300)
+    grid = {"class_weight": [None, "balanced", {1: 5.0}], "pos_label": [None, 0], "learning_rate": [0.1, 0.5]}
+    race = RaceSearchCV(DualAveragingClassifier(), grid, cv=3, scoring="neg_log_loss").fit(X, y)
+    search = GridSearchCV(DualAveragingClassifier(), grid, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert race.cv_results_["mean_test_score"] == pytest.approx(search.cv_results_["mean_test_score"], abs=1e-4)
+    with pytest.warns(UserWarning, match="with early_stopping or warm_start each has passes of its own"):
+        RaceSearchCV(DualAveragingClassifier(early_stopping=True, max_passes=2), RATES, cv=2).fit(X, y)
+
+
 # -- what is printed
 
 
@@ -397,7 +435,7 @@ def test_a_terminal_shows_how_many_rows_are_done(capsys, monkeypatch):
 # -- what is refused, and what fails
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), make_pipeline(DualAveragingClassifier())])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), make_pipeline(LogisticRegression())])
 def test_needs_one_of_our_classifiers(estimator):
     X, y = rows(30)
     with pytest.raises(TypeError, match="must be a classifier of rarestream.sklearn, such as DualAveragingClassifier"):

@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 
 import rarestream.sklearn
 from rarestream import Block, DataError, Model, learner_names, make_learner
+from rarestream.adapters.sklearn import StreamClassifier
 from rarestream.errors import SortedRowsWarning
 from rarestream.sklearn import DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
 from tests import children
@@ -60,7 +61,7 @@ def test_takes_the_settings_of_its_learner_and_their_defaults(cls):
     signature = inspect.signature(cls.__init__).parameters
     for field in dataclasses.fields(cls.learner):
         assert signature[field.name].default == field.default
-    common = {"dtype", "scale", "max_passes", "shuffle", "threshold", "random_state", "features"}
+    common = {field.name for field in dataclasses.fields(StreamClassifier)}
     own = {field.name for field in dataclasses.fields(cls.learner)}
     assert set(signature) - {"self"} == own | common
 
@@ -440,7 +441,7 @@ def test_unfitted_has_no_fitted_attributes():
     clf = FtrlAucClassifier()
     for name in ("coef_", "intercept_", "progress_auc_", "t_", "threshold_", "classes_", "model_"):
         assert not hasattr(clf, name)
-    assert not hasattr(clf, "predict_proba")
+    assert hasattr(clf, "predict_proba") and not hasattr(FtrlAucClassifier(calibrate=False), "predict_proba")
 
 
 def test_coefficients_come_sparse_on_request_and_learning_goes_on():

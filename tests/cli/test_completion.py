@@ -25,7 +25,7 @@ def test_commands():
         == offered()
         == [
             *["doctor", "train", "race", "compare", "predict", "evaluate", "explain", "inspect", "prune"],
-            *["calibrate", "datasets", "demo", "reproduce"],
+            *["calibrate", "export", "datasets", "demo", "reproduce"],
         ]
     )
     assert offered("pr") == ["predict", "prune"]

@@ -33,11 +33,9 @@ def test_training_equals_learning_block_after_block(events):
 def test_every_row_is_reported_once_with_the_score_it_had_before(events):
     labels, scores = [], []
     model = Model("dual-auc")
-    train(
-        model,
-        read(events),
-        report=lambda run, step: (labels.append(step.block.labels), scores.append(step.scores)),
-    )
+    for step in TrainingRun(model, read(events)):
+        labels.append(step.block.labels)
+        scores.append(step.scores)
     assert float(model.progress.auc) == auc(np.concatenate(labels), np.concatenate(scores))
 
 

@@ -16,13 +16,10 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from rarestream import _native
+from rarestream.adapters.tables import read_rows
 from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.features import Hashed
-from rarestream.readers import read
-from rarestream.readers.sources import FRAME, ROWS
-
-FEW = 10_000  # rows that are encoded faster without threads
 
 # Types of Arrow and Polars. Booleans count: a frame of dummy variables is a matrix of zeros and ones.
 NUMERIC = ("int", "uint", "float", "decimal", "bool")
@@ -90,14 +87,14 @@ def first_rows(estimator: Any, X: Any, space: Hashed, options: Mapping[str, Any]
     """
     where = type(estimator).__name__
     if is_frame(X) or is_dicts(X):
-        blocks = _read(X, space, options, where)
+        blocks = read_rows(X, space, options, where)
         assert space.plan is not None
         names = [column.name for column in space.plan.columns]
         estimator.feature_names_in_ = np.array(names, object)
     else:
         array = _array(X, where)
         names = _generated(array.shape[1])
-        blocks = _read(_dicts(array, names), space, options, where)
+        blocks = read_rows(_dicts(array, names), space, options, where)
         if hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
     estimator.n_features_in_ = len(names)
@@ -140,26 +137,7 @@ def more_rows(
                 f"X does not have valid feature names, but {where} was fitted with feature names", stacklevel=3
             )
         X = _dicts(array, _generated(expected) if names is None else names.tolist())
-    return _read(X, space, {}, where)
-
-
-def _read(X: Any, space: Hashed, options: Mapping[str, Any], where: str) -> list[Block]:
-    threads = 0 if hasattr(X, "__len__") and len(X) < FEW else None
-    try:
-        stream = read(X, labels="optional", threads=threads, features=space, **options)
-        blocks = list(stream)
-    except DataError as error:
-        raise DataError(_placed(where, str(error))) from None
-    for note in stream.notes:
-        warnings.warn(_placed(where, note), stacklevel=2)  # that line, so that a note is shown once
-    return blocks
-
-
-def _placed(where: str, message: str) -> str:
-    """Return a message of `read` with the name of the estimator instead."""
-    for place in ("read", FRAME, ROWS):
-        message = message.removeprefix(f"{place}: ")
-    return f"{where}: {message}"
+    return read_rows(X, space, {}, where)
 
 
 def _array(X: Any, where: str) -> NDArray[Any]:

@@ -27,11 +27,12 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
-from rarestream.adapters.sklearn import StreamClassifier, labels_of
+from rarestream.adapters.sklearn import StreamClassifier
 from rarestream.blocks import Block
 from rarestream.engines.lanes import WIDTH
 from rarestream.metrics import Calibration, StreamingAuc, auc
@@ -42,6 +43,9 @@ from rarestream.system import machine_memory
 PIECE = 8192  # rows that are learned in one call
 LANE = 8  # bytes of a lane in a coordinate: z and n
 SHOWN = 3  # candidates that a warning names
+UNKNOWN_WIDTH = 1 << 20  # of rows that a pipeline makes: what scikit-learn's hashing gives
+
+Candidate = Any  # a StreamClassifier, or a Pipeline that ends with one
 
 Folds = Sequence[tuple[Any, Any]]  # the training and test rows of each
 Record = dict[str, Any]  # of one candidate on one fold, as GridSearchCV keeps it
@@ -56,13 +60,14 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : classifier of rarestream.sklearn
-        Any of them. A pipeline goes around the search, not into it.
+    estimator : classifier of rarestream.sklearn, or a Pipeline that ends with one
+        Candidates of a pipeline share the fits of its first steps too, as far as these have the same parameters.
     param_grid : dict or list of dicts
         Values to try for each parameter, as in GridSearchCV.
     scoring : str, callable or None, default='roc_auc'
         The metric to maximise; None is the accuracy. The AUC is computed for all candidates of a batch together; any
-        other scorer gets their fitted classifiers one after the other. Several metrics at once are not supported.
+        other scorer gets their fitted classifiers one after the other, those of a pipeline with the rows as its first
+        steps transform them. Several metrics at once are not supported.
     n_jobs : int or None, default=None
         Number of batches that run at once, in threads. None is one, -1 one per core.
     refit : bool or callable, default=True
@@ -124,7 +129,8 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         X, y
             As for `fit` of the classifiers.
         **params
-            `sample_weight`, the importance of each row, in the folds too; `groups`, which the splitter gets.
+            `sample_weight`, the importance of each row, in the folds too, with a pipeline as STEP__sample_weight;
+            `groups`, which the splitter gets.
 
         Returns
         -------
@@ -133,7 +139,7 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         Raises
         ------
         TypeError
-            If the estimator is not a classifier of rarestream.sklearn.
+            If the estimator is neither a classifier of rarestream.sklearn nor a pipeline that ends with one.
         ValueError
             If there is nothing to fit, all fits fail, or several metrics are given.
         """
@@ -183,29 +189,28 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
 
     def _check(self) -> None:
         self._validate_params()
-        if not isinstance(self.estimator, StreamClassifier):
+        if not isinstance(_last(self.estimator), StreamClassifier):
             raise TypeError(
                 "RaceSearchCV: the estimator must be a classifier of rarestream.sklearn, such as "
-                f"DualAveragingClassifier(), got {self.estimator!r}. In a pipeline, put the search around the "
-                "classifier alone; for other estimators use GridSearchCV."
+                f"DualAveragingClassifier(), or a pipeline that ends with one, got {self.estimator!r}. For other "
+                "estimators use GridSearchCV."
             )
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(
                 f"RaceSearchCV: scoring is one metric, got {self.scoring!r}. For several use GridSearchCV."
             )
 
-    def _batches(
-        self, settings: Sequence[Mapping[str, Any]], candidates: Sequence[StreamClassifier], X: Any
-    ) -> list[_Batch]:
+    def _batches(self, settings: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate], X: Any) -> list[_Batch]:
         """Return the candidates in batches of about equal size; those that cannot share a pass one by one."""
         together: defaultdict[Any, list[int]] = defaultdict(list)
         alone: list[int] = []
         reasons: defaultdict[str, list[int]] = defaultdict(list)
         width = 1
-        for number, (given, candidate) in enumerate(zip(settings, candidates, strict=True)):
+        for number, (given, whole) in enumerate(zip(settings, candidates, strict=True)):
+            candidate = _last(whole)
             try:
                 why = _why_alone(candidate)
-                width = max(width, candidate._width(X))
+                width = max(width, candidate._width(X) if candidate is whole else UNKNOWN_WIDTH)
             except (TypeError, ValueError):  # invalid settings: fit will raise the error
                 alone.append(number)
                 continue
@@ -215,9 +220,18 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
                 continue
             # A random state is copied for every fit, so candidates with the same one have the same order of rows.
             features = None if candidate.features is None else repr(sorted(candidate.features.get_params().items()))
-            random = given.get("random_state", self.estimator.random_state) if candidate.shuffle else None
+            prefix = "" if candidate is whole else f"{whole.steps[-1][0]}__"
+            random = given.get(f"{prefix}random_state", _last(self.estimator).random_state)
             order = random if isinstance(random, numbers.Integral) else id(random)
-            alike = candidate.scale, candidate.max_passes, bool(candidate.shuffle), order, features
+            common = (
+                candidate.scale,
+                candidate.max_passes,
+                bool(candidate.shuffle),
+                order if candidate.shuffle else None,
+            )
+            others = repr(sorted((name, repr(value)) for name, value in given.items() if not name.startswith(prefix)))
+            balanced = repr(candidate.class_weight), repr(candidate.pos_label)
+            alike = (*common, features, others if prefix else None, balanced)
             together[alike].append(number)
         for why, those in reasons.items():
             named = ", ".join(str(settings[number]) for number in those[:SHOWN])
@@ -255,8 +269,15 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
+def _last(estimator: Any) -> Any:
+    """Return the last step of a pipeline; any other estimator as it is."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
 def _why_alone(candidate: StreamClassifier) -> str | None:
     """Return why a candidate cannot share a pass; None if it can."""
+    if candidate.early_stopping or candidate.warm_start:
+        return "with early_stopping or warm_start each has passes of its own"
     learner = candidate._new_model(0).learner
     if candidate.dtype != "float32":
         return f"lanes are float32, not {candidate.dtype}"
@@ -287,7 +308,7 @@ class _Part(NamedTuple):
 class _Trials:
     """Fits and scores candidates on folds. Any number of threads may run at once."""
 
-    candidates: Sequence[StreamClassifier]
+    candidates: Sequence[Candidate]
     X: Any
     y: Any
     folds: Folds
@@ -367,6 +388,7 @@ class _Trials:
         return _Together(candidates, rows, self.progress, keep_progress=not self.by_auc)
 
     def _scores(self, fitted: _Alone | _Together, rows: _Part) -> list[float]:
+        rows = fitted.transformed(rows)
         if self.by_auc and isinstance(fitted, _Together):
             try:
                 return fitted.aucs(rows)
@@ -375,7 +397,7 @@ class _Trials:
         estimators = fitted.estimators()
         return [math.nan if estimator is None else self._score(estimator, rows) for estimator in estimators]
 
-    def _score(self, estimator: StreamClassifier, rows: _Part) -> float:
+    def _score(self, estimator: Candidate, rows: _Part) -> float:
         try:
             score = self.scorer(estimator, rows.X, rows.y, **rows.score_params)
         except Exception:
@@ -398,21 +420,26 @@ class _Trials:
 class _Alone(NamedTuple):
     """A candidate fitted by itself."""
 
-    estimator: StreamClassifier
+    estimator: Candidate
 
     def errors(self) -> list[Exception | None]:
         return [None]
 
-    def estimators(self) -> Iterator[StreamClassifier | None]:
+    def transformed(self, rows: _Part) -> _Part:
+        return rows
+
+    def estimators(self) -> Iterator[Candidate | None]:
         yield self.estimator
 
 
 class _Together:
     """Candidates fitted in shared passes, as `StreamClassifier.fit` fits each of them."""
 
-    def __init__(
-        self, candidates: Sequence[StreamClassifier], rows: _Part, progress: _Progress, keep_progress: bool
-    ) -> None:
+    def __init__(self, wholes: Sequence[Candidate], rows: _Part, progress: _Progress, keep_progress: bool) -> None:
+        candidates: list[StreamClassifier] = [_last(whole) for whole in wholes]
+        self._steps: Pipeline | None = None  # the first steps of a pipeline, fitted
+        if candidates[0] is not wholes[0]:
+            rows = self._through_first_steps(wholes[0], rows)
         self._candidates = candidates
         self._head = clone(candidates[0])  # what the candidates have in common
         block, self._classes = self._head._training_rows(rows.X, rows.y, **rows.fit_params)
@@ -439,6 +466,20 @@ class _Together:
         self._rows = len(block)
         self._positives = int(np.count_nonzero(block.labels > 0))
 
+    def _through_first_steps(self, pipeline: Any, rows: _Part) -> _Part:
+        """Fit the first steps of a pipeline, and return the rows as they transform them."""
+        prefix = f"{pipeline.steps[-1][0]}__"
+        own = {name.removeprefix(prefix): value for name, value in rows.fit_params.items() if name.startswith(prefix)}
+        others = {name: value for name, value in rows.fit_params.items() if not name.startswith(prefix)}
+        if len(pipeline.steps) == 1:
+            return rows._replace(fit_params=own)
+        self._steps = clone(pipeline[:-1])
+        return rows._replace(X=self._steps.fit_transform(rows.X, rows.y, **others), fit_params=own)
+
+    def transformed(self, rows: _Part) -> _Part:
+        """Return rows as the classifiers take them."""
+        return rows if self._steps is None else rows._replace(X=self._steps.transform(rows.X))
+
     def _count(self, block: Block, scores: NDArray[np.float32]) -> None:
         assert block.labels is not None
         for counters, own in zip(self._progress, scores.T.astype(np.float64, order="C"), strict=True):
@@ -453,7 +494,7 @@ class _Together:
     def aucs(self, rows: _Part) -> list[float]:
         """Return the AUC of each candidate on some rows; nan for those that could not be fitted."""
         block = self._head._rows_to_score(rows.X, self._space)
-        labels = labels_of(column_or_1d(rows.y), self._classes)
+        labels = self._head._signed(column_or_1d(rows.y), self._classes)
         scores = np.concatenate([self._fits.score(piece) for piece in _pieces(block)])
         weights = rows.score_params.get("sample_weight")
         return [
@@ -510,7 +551,7 @@ class _Progress:
         self._folds = len(folds)
         self._jobs, self._done = len(folds) * len(batches), 0
         together = [batch.numbers for batch in batches if batch.in_lanes]
-        passes = sum(candidates[numbers[0]].max_passes for numbers in together)
+        passes = sum(_last(candidates[numbers[0]]).max_passes for numbers in together)
         self._rows, self._learned = passes * sum(len(train) for train, _ in folds), 0
         self._lock = threading.Lock()
         if self._verbose:

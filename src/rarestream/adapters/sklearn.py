@@ -38,12 +38,13 @@ from rarestream.explaining import Explanation
 from rarestream.features import Hashed
 from rarestream.features.space import DEFAULT_BITS
 from rarestream.learners import Learner, learner_classes
-from rarestream.metrics import Estimate
+from rarestream.metrics import Estimate, auc
 from rarestream.model import Model
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, clone
     from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+    from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 except ImportError:
@@ -58,6 +59,12 @@ from rarestream.adapters.space import FeatureSpace, TableTransformer
 CSR = (csr_array, csr_matrix)
 REALS = (np.float64, np.float32)
 PLAIN_TYPES = "fd?bBhHiIlLqQ"  # of numbers that need no conversion by scikit-learn
+
+
+def _calibrated(classifier: StreamClassifier) -> bool:
+    if not classifier.calibrate:
+        raise AttributeError(f"{type(classifier).__name__}: there are no probabilities with calibrate=False.")
+    return True
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,6 +92,29 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How named columns become hashed features. By default `FeatureSpace()` for frames with a column that is not of
         numbers or booleans, and for lists of dicts; any other rows are matrices, whose columns are the features. If
         given, all rows are hashed.
+    pos_label : label, optional
+        The class that the model takes as positive, the rare one. By default the larger, `classes_[1]`.
+    class_weight : dict, "balanced" or None, default None
+        Importance of the rows of each class; "balanced": n_samples / (2 * rows of the class), in `partial_fit` by the
+        rows so far.
+    warm_start : bool, default False
+        Whether `fit` continues with the model of the last `fit`.
+    early_stopping : bool, default False
+        Whether `fit` stops when a pass does not raise the AUC of rows that it holds out, and returns to the model
+        before. It only matters with `max_passes` above 1.
+    validation_fraction : float, between 0 and 1, default 0.1
+        Share of the rows that `early_stopping` holds out.
+    n_iter_no_change : int, >= 1, default 1
+        Number of passes without a higher AUC after which `early_stopping` stops.
+    tol : float, >= 0, default 0
+        Rise of AUC that counts as higher.
+    calibrate : bool, default True
+        Whether the model learns to give probabilities: `predict_proba`.
+    negatives_kept : float, above 0 and at most 1, default 1
+        Share of the negatives that the rows have, if the others were left out at random. Probabilities are then those
+        among all rows.
+    verbose : int, default 0
+        Whether `fit` prints a line after each pass.
     """
 
     learner: ClassVar[type[Learner]]
@@ -96,6 +126,16 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     threshold: float | None = None
     random_state: Any = None
     features: Any = None
+    pos_label: Any = None
+    class_weight: Any = None
+    warm_start: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 1
+    tol: float = 0.0
+    calibrate: bool = True
+    negatives_kept: float = 1.0
+    verbose: int = 0
 
     # -- fitting
 
@@ -120,12 +160,24 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If a setting, a row or a label is invalid, or there are not two classes.
         """
-        block, classes = self._training_rows(X, y, sample_weight)
+        before = vars(self).get("model_") if self.warm_start else None
+        block, classes = self._training_rows(X, y, sample_weight, before)
         model = self._new_model(self.n_features_in_, block.space)
-        for number, rows in enumerate(self._passes(block)):
-            model.learn(rows, again=number > 0)
-        model.finish_race()  # a race of settings ends with the rows
-        self._start(model, classes, self.max_passes)
+        model = model if before is None else before
+        block, held = self._held_out(block) if self.early_stopping else (block, None)
+        best = _Best(self.tol)
+        for number, rows in enumerate(self._passes(block), 1):
+            model.learn(rows, again=number > 1)
+            model.finish_race()  # a race of settings ends with the rows
+            if held is not None:
+                best.compare(model, held)
+            if self.verbose:
+                self._print_pass(number, model, best.aucs)
+            if held is not None and best.since >= self.n_iter_no_change:
+                break
+        if held is not None:
+            model, self.validation_aucs_ = best.model(), best.aucs
+        self._start(model, classes, number)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -150,7 +202,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If a setting, a row or a label is invalid, or the classes differ from those of the first call.
         """
-        if classes is None and sample_weight is None and self._quick_to_check(X):
+        plain = classes is None and sample_weight is None and self.class_weight is None
+        if plain and self._quick_to_check(X):
             labels = self._quick_labels(y, X.shape[0])
             if labels is not None:
                 model, alone = self.model_, _is_one_row(X)
@@ -160,19 +213,19 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                         model.prepare_one()
                 return self
         first = not hasattr(self, "model_")
-        if self._is_hashed(X) if first else self._hashed:
-            y = self._validated_labels(X, y)
-            X, y, importances = _present(X, y, sample_weight)
-            known, labels = self._classes(classes, y, first)
+        hashed = self._is_hashed(X) if first else self._hashed
+        X, y = (X, self._validated_labels(X, y)) if hashed else self._validated(X, y, reset=first)
+        X, y, importances = _present(X, y, sample_weight)
+        known, labels = self._classes(classes, y, first)
+        importances, counts = self._weighted(known, labels, importances, {} if first else vars(self)["_class_counts"])
+        if hashed:
             block = self._hashed_rows(X, first, labels, importances)
         else:
-            X, y = self._validated(X, y, reset=first)
-            X, y, importances = _present(X, y, sample_weight)
-            known, labels = self._classes(classes, y, first)
             block = self._matrix_rows(X, labels, importances)
         if first:
             self._start(self._new_model(self.n_features_in_, block.space), known, 1)
         self.model_.learn(block)
+        self._class_counts = counts
         return self
 
     # -- scoring
@@ -180,7 +233,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score rows: higher values mean `classes_[1]`.
 
-        It is the score of the model minus `model_.threshold`, so that zero separates the classes.
+        It is the score of the model minus `model_.threshold`, so that zero separates the classes: there the probability
+        is 1/2. With `pos_label=classes_[0]` it is the negative of that.
 
         Parameters
         ----------
@@ -191,19 +245,65 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples,)
         """
-        if self._quick_to_check(X):
-            model, alone = self.model_, _is_one_row(X)
-            if alone and (score := model.score_usual(X.indices, X.data)) is not None:
-                return np.array([score - model.threshold])
-            block = self._checked(canonical(X.indptr, X.indices, X.data, copy=False))
-            if alone:
-                model.prepare_one()
-        else:
+        scores = self._scores(X)
+        scores -= self.model_.threshold
+        return scores if self._sign > 0 else -scores
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of the model."""
+        if not self._quick_to_check(X):
             check_is_fitted(self)
-            block, model = self._rows_to_score(X, self._space), self.model_
-        scores = model.score(block)
-        scores -= model.threshold
-        return scores
+            block = self._rows_to_score(X, self._space)
+            return self.model_.score(block)
+        model, alone = self.model_, _is_one_row(X)
+        if alone and (score := model.score_usual(X.indices, X.data)) is not None:
+            return np.array([score])
+        block = self._checked(canonical(X.indptr, X.indices, X.data, copy=False))
+        if alone:
+            model.prepare_one()
+        return model.score(block)
+
+    @available_if(_calibrated)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of the classes. They are there unless `calibrate=False`.
+
+        Parameters
+        ----------
+        X
+            As for `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            In the order of `classes_`.
+
+        Warns
+        -----
+        FewRowsWarning
+            If fewer than ten rows of a class were learned.
+        """
+        scores = self._scores(X)
+        calibration = self.model_.known_calibration(f"{self._name}.predict_proba")
+        p = calibration.probability(scores, self.model_.negatives_kept)
+        pair = (1 - p, p) if self._sign > 0 else (p, 1 - p)
+        return np.stack(pair, axis=1)
+
+    @available_if(_calibrated)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X
+            As for `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            In the order of `classes_`.
+        """
+        logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
+        return logarithms
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict `classes_[1]` where `decision_function` exceeds `threshold_`, and `classes_[0]` elsewhere.
@@ -271,12 +371,14 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of hashed features there are 2**bits, and `model_.feature_names` says what they are called.
         """
         coef = self.model_.coef[np.newaxis]
+        if self._sign < 0:
+            coef = -coef
         return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
         """Intercept of `decision_function`, of shape (1,): minus `model_.threshold`."""
-        return np.array([-self.model_.threshold])
+        return np.array([-self._sign * self.model_.threshold])
 
     @property
     def progress_auc_(self) -> Estimate:
@@ -315,17 +417,99 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _name(self) -> str:
         return type(self).__name__
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Block, NDArray[Any]]:
-        """Return the rows that `fit` learns, and their two classes."""
-        hashed = self._is_hashed(X)
-        X, y = (X, self._validated_labels(X, y)) if hashed else self._validated(X, y)
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any = None, before: Model | None = None
+    ) -> tuple[Block, NDArray[Any]]:
+        """Return the rows that `fit` learns, and their two classes; `before` is the model that it continues with."""
+        first = before is None
+        hashed = self._is_hashed(X) if first else self._hashed
+        X, y = (X, self._validated_labels(X, y)) if hashed else self._validated(X, y, reset=first)
         X, y, importances = _present(X, y, sample_weight)
         if not len(y):
             raise ValueError(f"{self._name}: all sample weights are zero; there is no row to learn.")
-        classes, labels = self._two_classes(y, "" if importances is None else " where sample_weight is not 0")
+        if first:
+            classes, labels = self._two_classes(y, "" if importances is None else " where sample_weight is not 0")
+        else:
+            classes, labels = self.classes_, self._signed(y, self.classes_)
+        importances, self._class_counts = self._weighted(classes, labels, importances, None)
         if hashed:
-            return self._hashed_rows(X, True, labels, importances), classes
+            return self._hashed_rows(X, first, labels, importances), classes
         return self._matrix_rows(X, labels, importances), classes
+
+    def _held_out(self, block: Block) -> tuple[Block, Block]:
+        """Return the rows to learn and those that early stopping looks at, a share of each class at random."""
+        share = self.validation_fraction
+        if not (isinstance(share, numbers.Real) and 0 < float(share) < 1):
+            raise ValueError(f"{self._name}: validation_fraction must be between 0 and 1, got {share!r}.")
+        if not isinstance(self.n_iter_no_change, numbers.Integral) or self.n_iter_no_change < 1:
+            raise ValueError(
+                f"{self._name}: n_iter_no_change must be a whole number >= 1, got {self.n_iter_no_change!r}."
+            )
+        assert block.labels is not None
+        random = check_random_state(self.random_state)
+        held = np.zeros(len(block), bool)
+        for sign in (-1, 1):
+            own = random.permutation(np.flatnonzero(block.labels == sign))
+            held[own[: min(max(1, round(share * len(own))), len(own) - 1)]] = True
+        if len(np.unique(block.labels[held])) < 2:
+            raise ValueError(
+                f"{self._name}: early_stopping holds out rows of both classes, but one has a single row. Set it to "
+                "False, or pass more rows."
+            )
+        return block.take(np.flatnonzero(~held)), block.take(np.flatnonzero(held))
+
+    def _weighted(
+        self,
+        classes: NDArray[Any],
+        labels: Labels,
+        importances: NDArray[np.float64] | None,
+        counts: dict[int, int] | None,
+    ) -> tuple[NDArray[np.float64] | None, dict[int, int]]:
+        """Return importances times the weights of classes, and the numbers of rows of each class so far.
+
+        `counts`: those before; None for all rows at once.
+        """
+        wanted = self.class_weight
+        if wanted is None:
+            return importances, {}
+        totals = {sign: int(np.count_nonzero(labels == sign)) for sign in (-1, 1)}
+        if isinstance(wanted, str) and wanted == "balanced":
+            weights = np.empty(len(labels))
+            for sign, own in totals.items():
+                here = labels == sign
+                if counts is None:
+                    weights[here] = len(labels) / (2 * own) if own else 1.0
+                else:  # by the rows up to each, so that it does not matter where the rows are divided
+                    before = sum(counts.values())
+                    rows_so_far = before + 1 + np.flatnonzero(here)
+                    weights[here] = rows_so_far / (2 * (counts.get(sign, 0) + 1 + np.arange(own)))
+        elif isinstance(wanted, dict):
+            weights = self._named_weights(wanted, classes, labels)
+        else:
+            raise ValueError(f"{self._name}: class_weight must be None, a dict or 'balanced', got {wanted!r}.")
+        for sign, before in (counts or {}).items():
+            totals[sign] += before
+        return weights if importances is None else weights * importances, totals
+
+    def _named_weights(self, wanted: dict[Any, Any], classes: NDArray[Any], labels: Labels) -> NDArray[np.float64]:
+        of_class = dict.fromkeys(classes.tolist(), 1.0)
+        for name, weight in wanted.items():
+            if name not in of_class:
+                raise ValueError(
+                    f"{self._name}: class_weight has the class {name!r}; the classes are {list(of_class)}."
+                )
+            if not (isinstance(weight, numbers.Real) and 0 < float(weight) < math.inf):
+                raise ValueError(f"{self._name}: class_weight of {name!r} must be above 0, got {weight!r}.")
+            of_class[name] = float(weight)
+        low, high = of_class.values()
+        return np.where(self._signed(classes, classes)[1] == labels, high, low)
+
+    def _print_pass(self, number: int, model: Model, aucs: list[float]) -> None:
+        held = f", AUC of rows held out {aucs[-1]:.4f}" if aucs else ""
+        print(
+            f"[{self._name}] pass {number}: {model.rows:,} rows, progressive AUC {float(model.progress.auc):.4f}, "
+            f"{model.nonzeros:,} weights{held}"
+        )
 
     def _passes(self, block: Block) -> Iterator[Block]:
         """Yield the rows of each pass of `fit`, in its order."""
@@ -430,20 +614,40 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{self._name}: threshold must be None or a number, got {self.threshold!r}.")
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self.learner)}
         learner = self.learner(**settings)
+        common = {
+            "dtype": self.dtype,
+            "scale": self.scale,
+            "calibrate": bool(self.calibrate),
+            "negatives_kept": self.negatives_kept,
+        }
         if space is not None:
-            return Model(learner, dtype=self.dtype, scale=self.scale, features=space)
-        return Model(learner, dtype=self.dtype, scale=self.scale, n_features=d)
+            return Model(learner, features=space, **common)
+        return Model(learner, n_features=d, **common)
 
     def _start(self, model: Model, classes: NDArray[Any], passes: int) -> None:
         self.classes_, self.model_, self.n_iter_ = classes, model, passes
         self._hashed = isinstance(model.features, Hashed)
-        self._label_of = dict(zip(classes.tolist(), (NEGATIVE, POSITIVE), strict=True))
+        self._sign = int(self._signed(classes, classes)[1])
+        pair = (NEGATIVE, POSITIVE) if self._sign > 0 else (POSITIVE, NEGATIVE)
+        self._label_of = dict(zip(classes.tolist(), pair, strict=True))
+
+    def _signed(self, y: NDArray[Any], classes: NDArray[Any]) -> Labels:
+        """Return +1 for rows of the positive class and -1 for the other; ValueError for any other class."""
+        return self._turned(labels_of(y, classes), classes)
+
+    def _turned(self, labels: Labels, classes: NDArray[Any]) -> Labels:
+        """Return labels that are +1 for classes[1] as those of the positive class."""
+        if self.pos_label is None or self.pos_label == classes[1]:
+            return labels
+        if self.pos_label == classes[0]:
+            return -labels
+        raise ValueError(f"{self._name}: pos_label is {self.pos_label!r}, but the classes are {classes.tolist()}.")
 
     def _two_classes(self, y: NDArray[Any], where: str = "") -> tuple[NDArray[Any], Labels]:
         """Return the two classes of y, and the labels of its rows."""
         found = plainly_binary(y)
         if found is not None:
-            return found
+            return found[0], self._turned(found[1], found[0])
         check_classification_targets(y)
         kind = type_of_target(y)
         if kind != "binary":
@@ -453,12 +657,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"{self._name}: two classes are needed to learn, y holds one class{where}: {classes.tolist()}."
             )
-        return classes, labels_of(y, classes)
+        return classes, self._signed(y, classes)
 
     def _classes(self, classes: Any, y: NDArray[Any], first: bool) -> tuple[NDArray[Any], Labels]:
         """Return the two classes after this call of partial_fit, and the labels of its rows."""
         if classes is None:
-            return self._two_classes(y) if first else (self.classes_, labels_of(y, self.classes_))
+            return self._two_classes(y) if first else (self.classes_, self._signed(y, self.classes_))
         given: NDArray[Any] = np.unique(classes)
         if len(given) != 2:
             raise ValueError(
@@ -469,7 +673,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self._name}: classes={given.tolist()} differs from the classes of the first call of partial_fit: "
                 f"{self.classes_.tolist()}."
             )
-        return given, labels_of(y, given)
+        return given, self._signed(y, given)
 
     def _quick_to_check(self, X: Any) -> bool:
         """Return whether `canonical` is check enough: CSR, as wide as the first rows, no feature names to compare."""
@@ -488,7 +692,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if n == 1:
             return self._label_of.get(y.item())
         above = y == self.classes_[1]
-        return signs(above) if (above | (y == self.classes_[0])).all() else None
+        if not (above | (y == self.classes_[0])).all():
+            return None
+        return signs(above) if self._sign > 0 else -signs(above)
 
     def _checked(self, rows: CanonicalRows, labels: Labels | None = None) -> Block:
         starts, columns, entries, width, own = rows
@@ -498,6 +704,26 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} columns."
             )
         return Block(starts, columns, entries, width, labels, None, None, own)
+
+
+class _Best:
+    """The best model of several passes, by its AUC on rows that are held out."""
+
+    def __init__(self, tol: float) -> None:
+        self.aucs: list[float] = []
+        self.since = 0  # passes since the best
+        self._tol, self._highest, self._saved = tol, -math.inf, b""
+
+    def compare(self, model: Model, held: Block) -> None:
+        assert held.labels is not None
+        self.aucs.append(float(auc(held.labels, model.score(held), held.importances)))
+        if self.aucs[-1] > self._highest + (self._tol if self._saved else 0):
+            self._highest, self._saved, self.since = self.aucs[-1], model.to_bytes(), 0
+        else:
+            self.since += 1
+
+    def model(self) -> Model:
+        return Model.from_bytes(self._saved)
 
 
 def _is_one_row(X: Any) -> bool:
@@ -574,6 +800,28 @@ COMMON = {
         "How named columns become hashed features. None: by `FeatureSpace()` for frames with a column that is not of\n"
         "        numbers or booleans, and for lists of dicts; the columns of all other rows are the features.",
     ),
+    "pos_label": ("label or None", "The class that the model takes as positive, the rare one. None: the larger."),
+    "class_weight": (
+        "dict, 'balanced' or None",
+        "Importance of the rows of each class; 'balanced': n_samples / (2 * rows of the class), in `partial_fit` by\n"
+        "        the rows so far.",
+    ),
+    "warm_start": ("bool", "Whether `fit` continues with the model of the last `fit`."),
+    "early_stopping": (
+        "bool",
+        "Whether `fit` stops when a pass does not raise the AUC of rows that it holds out, and returns to the model\n"
+        "        before. It only matters with `max_passes` above 1.",
+    ),
+    "validation_fraction": ("float", "Share of the rows that `early_stopping` holds out."),
+    "n_iter_no_change": ("int, >= 1", "Passes without a higher AUC after which `early_stopping` stops."),
+    "tol": ("float, >= 0", "Rise of AUC that counts as higher."),
+    "calibrate": ("bool", "Whether the model learns to give probabilities: `predict_proba`."),
+    "negatives_kept": (
+        "float",
+        "Share of the negatives that the rows have, if the others were left out at random. Probabilities are then\n"
+        "        those among all rows.",
+    ),
+    "verbose": ("int", "Whether `fit` prints a line after each pass."),
 }
 
 ATTRIBUTES = """
@@ -584,8 +832,9 @@ ATTRIBUTES = """
     coef_ : array of shape (1, n_features)
         The weights, for rows scaled according to `scale`. Computed when read.
     intercept_ : array of shape (1,)
-        What `decision_function` adds: the intercept of a logistic loss. An AUC loss has none; then zero is halfway
-        between the mean scores of the classes.
+        What `decision_function` adds, so that it is zero where the probability is 1/2.
+    validation_aucs_ : list of float
+        With `early_stopping`, the AUC of the rows held out after each pass.
     threshold_ : float
         `predict` gives classes_[1] where `decision_function` exceeds it.
     progress_auc_ : Estimate

@@ -23,6 +23,7 @@ COMMANDS = (
     "inspect",
     "prune",
     "calibrate",
+    "export",
     "datasets",
     "demo",
     "reproduce",

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rarestream.errors import plain, plain_text
+from rarestream.evaluate.text import duration as duration
+from rarestream.evaluate.text import share as share
+from rarestream.evaluate.text import short as short
 
 if TYPE_CHECKING:
     from rarestream.learners import Learner
@@ -108,16 +111,6 @@ def counted(number: int, noun: str) -> str:
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def short(number: float) -> str:
-    """Three digits and a unit: 812, 8.12 k, 81.2 M."""
-    for unit in ("", " k", " M", " G"):
-        if abs(number) < 999.5:
-            digits = 0 if unit == "" or abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
-            return f"{number:.{digits}f}{unit}"
-        number /= 1000
-    return f"{number:.1f} T"
-
-
 def size(number: int) -> str:
     """A number of bytes with a unit: 812 bytes, 8.12 kB."""
     return f"{short(number)}B" if number >= 1000 else f"{number} bytes"
@@ -138,25 +131,6 @@ def all_features(model: Model) -> str:
     """What the weights of a model are of: 300 columns, hashed features (22 bits)."""
     bits = getattr(model.features, "bits", None)
     return counted(model.n_features, "column") if bits is None else f"hashed features ({bits} bits)"
-
-
-def duration(seconds: float) -> str:
-    if isinstance(seconds, int) and seconds < 60:
-        return f"{seconds} s"
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
-
-
-def share(part: float, whole: float) -> str:
-    """A share in per cent, with three digits: 51.0 %, 2.04 %, 0.0123 %."""
-    return f"{100 * part / whole:#.3g}".rstrip(".") + " %" if whole else "-"
 
 
 def settings(learner: Learner) -> str:

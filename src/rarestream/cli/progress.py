@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
 from rarestream.cli import failures, look
 from rarestream.evaluate import Step, TrainingRun
-from rarestream.metrics import Estimate, StreamingAuc
-
-REDRAWN = 0.2  # seconds between live lines
-HEADING = "       rows     AUC  95 % interval     since last  positive    weights  rows/s"
+from rarestream.evaluate.progress import HEADING, REDRAWN, ProgressMeter
+from rarestream.evaluate.progress import number as number
 
 
 class ProgressBar:
@@ -24,16 +21,13 @@ class ProgressBar:
         self._lines = lines
         self._ink = look.stderr()
         self._doubted = run.model.order.suspicious  # an earlier run has said so
-        self._since = StreamingAuc()
-        self._began = self._moving = time.monotonic()
-        self._marked_rows = 0
+        self._meter = ProgressMeter(run.model, waits=run.stream.settings["shuffle"] is not None)
         self._drawn = 0.0
-        self._started_at: float | None = None  # the fraction of the way that an earlier run had covered
         self._headed = False
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self._began
+        return self._meter.seconds
 
     @property
     def looks_sorted(self) -> bool:
@@ -42,8 +36,7 @@ class ProgressBar:
     @property
     def pace(self) -> tuple[float, float]:
         """Rows and non-zeros per second since the first row was learned; a shuffle reads all rows before that."""
-        elapsed = max(time.monotonic() - self._moving, 1e-6)
-        return self._run.rows / elapsed, self._run.nonzeros / elapsed
+        return self._meter.pace
 
     def start(self) -> None:
         """Before the first rows. A shuffle reads all of them first, which may take a while."""
@@ -53,51 +46,31 @@ class ProgressBar:
 
     def step(self, step: Step) -> None:
         """Print what is due after some rows."""
-        labels = step.block.labels
-        assert labels is not None
-        if self._run.stream.settings["shuffle"] is not None and self._moving == self._began:
-            self._moving = time.monotonic()
+        recorded = self._table or self._lines
+        self._meter.add(step.block, step.scores if recorded else None)
         if self.looks_sorted and not self._doubted:
             self._doubted = True
             self.warn(self._run.model.order.message)
-        if self._table or self._lines:
-            self._since.add(labels, step.scores, step.block.importances)
-            if step.mark:
-                self.mark()
+        if recorded and step.mark:
+            self.mark()
         if self._live_line.shown:
             self._draw()
 
     def mark(self) -> None:
         """A line of the table, or a JSON line, for the rows since the one before."""
-        model, since = self._run.model, self._since.auc
-        rate = self.pace[0]
+        progress = self._meter.record(self._run.fraction, self._run.place.number)
         if self._lines:
-            emit(
-                {
-                    "event": "progress",
-                    **counts(self._run),
-                    "auc_since_last": number(since),
-                    "rows_per_second": round(rate, 1),
-                    "seconds": round(self.seconds, 3),
-                }
-            )
+            emit({"event": "progress", **progress.as_dict()})
         if self._table:
             self.clear()
             if not self._headed:
                 self._ink.line(self._ink(HEADING, "bold"))
                 self._headed = True
-            auc = model.progress.auc
-            self._ink.line(
-                f"{model.rows:>11,}  {self._ink(figure(auc), 'bold', 'cyan')}  {self._ink(interval(auc), 'dim'):<16}"
-                f"  {figure(since):>10}  {look.share(model.positives, model.rows):>8}  {model.nonzeros:>9,}"
-                f"  {look.short(rate):>6}"
-            )
-        self._since = StreamingAuc()
-        self._marked_rows = self._run.rows
+            self._ink.line(progress.line(self._ink))
 
     def close(self) -> None:
         """Print a last mark, if there are rows since the one before, and clear the live line."""
-        if self._run.rows > self._marked_rows and (self._table or self._lines):
+        if self._meter.rows > self._meter.recorded_rows and (self._table or self._lines):
             self.mark()
         self.clear()
 
@@ -111,28 +84,9 @@ class ProgressBar:
 
     def _draw(self) -> None:
         now = time.monotonic()
-        if now - self._drawn < REDRAWN:
-            return
-        self._drawn = now
-        run, auc = self._run, self._run.model.progress.auc
-        rows, nonzeros = self.pace
-        parts = [
-            f"{look.short(run.model.rows)} rows, {look.short(rows)}/s",
-            f"{look.short(nonzeros)} non-zeros/s",
-            f"AUC {figure(auc).strip()} ±{(auc.high - auc.low) / 2:.3f}",
-        ]
-        fraction = run.fraction
-        if fraction is not None:
-            if self._started_at is None:
-                self._started_at = fraction if run.place.known else 0.0
-            covered = fraction - self._started_at
-            moving = now - self._moving
-            left = look.duration(round(moving * (1 - fraction) / covered)) if covered > 0.01 and moving > 0.1 else ""
-            parts.append(f"{left} left" if left else f"{100 * fraction:.0f} %")
-        text = " · ".join(parts)
-        if len(text) > look.width() - 3:
-            text = " · ".join(parts[:1] + parts[2:])
-        self._live_line.draw(f"  {self._ink(text, 'dim')}")
+        if now - self._drawn >= REDRAWN:
+            self._drawn = now
+            self._live_line.draw(f"  {self._ink(self._meter.live(self._run, look.width() - 3), 'dim')}")
 
     def clear(self) -> None:
         self._live_line.clear()
@@ -175,16 +129,3 @@ def emit(record: dict[str, Any]) -> None:
         print(json.dumps(record, allow_nan=False), flush=True)
     except BrokenPipeError:
         failures.discard_stdout()
-
-
-def number(value: float) -> float | None:
-    """The value, or None for nan, which JSON cannot represent."""
-    return None if math.isnan(value) else float(value)
-
-
-def figure(auc: float) -> str:
-    return "-".rjust(6) if math.isnan(auc) else f"{float(auc):.4f}"
-
-
-def interval(auc: Estimate) -> str:
-    return "-".ljust(16) if math.isnan(auc) else f"[{auc.low:.4f}, {auc.high:.4f}]"

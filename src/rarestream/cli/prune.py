@@ -73,7 +73,7 @@ def prune(
     weights that are kept are learned anew: small models rank better so, mostly. Either kind of rows also calibrates the
     probabilities of the smaller model, which has none without them.
     """
-    from rarestream.evaluate import can_draw
+    from rarestream.evaluate import can_draw, figure, figure_bytes
     from rarestream.evaluate import path as measured
     from rarestream.model import Model
     from rarestream.pruning import repeatable
@@ -110,7 +110,7 @@ def prune(
     elif on and loaded.calibration is not None and pruned.calibration is None:
         pruned.calibrate_on(rows)
     if plot is not None and curve is not None:
-        write_whole(plot, _plotted(curve, plot.suffix[1:].lower(), size if asked else None))
+        write_whole(plot, figure_bytes(figure(curve, size if asked else None), plot.suffix))
     if output is not None:
         pruned.save(output, "scoring")
         if replaced:
@@ -166,16 +166,6 @@ def _measured(model: Model, asked: dict[str, Any], rows: Rows, many: bool) -> tu
     pruned = _pruned(model, asked)
     others = spread(FIRST, model.nonzeros) if many else []
     return pruned, path(model, rows, [*others, pruned.nonzeros])
-
-
-def _plotted(curve: SizePath, format: str, chosen: int | None) -> bytes:
-    from io import BytesIO
-
-    from rarestream.evaluate import figure
-
-    drawn = BytesIO()
-    figure(curve, chosen).savefig(drawn, format=format, dpi=150)
-    return drawn.getvalue()
 
 
 def _record(pruned: Model, size: int, curve: SizePath | None, refitted: float | None, path: bool) -> dict[str, Any]:

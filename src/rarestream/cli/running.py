@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import sys
 import warnings
@@ -42,15 +41,11 @@ def target(output: Path | None, resume: Path | None, data: list[str], overwrite:
 
 def marks(pace: str | None) -> Iterator[int]:
     """The numbers of rows after which --progress prints a line."""
-    from rarestream.evaluate import doubling
+    from rarestream.evaluate import marks_every
 
-    if pace is None:
-        return doubling()
     try:
-        if "." not in pace and int(pace) >= 1:
-            return itertools.count(int(pace), int(pace))
-        if float(pace) > 1:
-            return doubling(factor=float(pace))
+        if pace is None or "." in pace or int(pace) >= 1:
+            return marks_every(2.0 if pace is None else float(pace) if "." in pace else int(pace))
     except ValueError:
         pass
     raise UsageError(

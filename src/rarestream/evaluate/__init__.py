@@ -7,19 +7,27 @@ imported when first used: a command that trains evaluates nothing.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rarestream.evaluate.heldout import Evaluation, Evaluator, evaluate, has_learned
+    from rarestream.evaluate.drawing import can_draw
+    from rarestream.evaluate.figures import figure, figure_bytes
+    from rarestream.evaluate.grouping import read_groups
+    from rarestream.evaluate.heldout import Curves, Evaluation, Evaluator, evaluate, has_learned
+    from rarestream.evaluate.progress import Progress, ProgressMeter, StopTraining
     from rarestream.evaluate.resume import Place, column_base, place_in, reading_settings, remembered
     from rarestream.evaluate.scorefile import evaluate_scores
-    from rarestream.evaluate.sizes import can_draw, figure, path
-    from rarestream.evaluate.training import Step, TrainingRun, doubling, train
+    from rarestream.evaluate.sizes import path
+    from rarestream.evaluate.training import Step, TrainingRun, doubling, marks_every, train
     from rarestream.pruning import Path
 
 __all__ = [
+    "Curves",
     "Evaluation",
     "Evaluator",
     "Path",
     "Place",
+    "Progress",
+    "ProgressMeter",
     "Step",
+    "StopTraining",
     "TrainingRun",
     "can_draw",
     "column_base",
@@ -27,19 +35,26 @@ __all__ = [
     "evaluate",
     "evaluate_scores",
     "figure",
+    "figure_bytes",
     "has_learned",
+    "marks_every",
     "path",
     "place_in",
+    "read_groups",
     "reading_settings",
     "remembered",
     "train",
 ]
 _MODULES = {
-    "heldout": ["Evaluation", "Evaluator", "evaluate", "has_learned"],
+    "drawing": ["can_draw"],
+    "figures": ["figure", "figure_bytes"],
+    "grouping": ["read_groups"],
+    "heldout": ["Curves", "Evaluation", "Evaluator", "evaluate", "has_learned"],
+    "progress": ["Progress", "ProgressMeter", "StopTraining"],
     "resume": ["Place", "column_base", "place_in", "reading_settings", "remembered"],
     "scorefile": ["evaluate_scores"],
-    "sizes": ["Path", "can_draw", "figure", "path"],
-    "training": ["Step", "TrainingRun", "doubling", "train"],
+    "sizes": ["Path", "path"],
+    "training": ["Step", "TrainingRun", "doubling", "marks_every", "train"],
 }
 
 

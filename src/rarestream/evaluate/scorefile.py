@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Labels
-from rarestream.errors import DataError, plain
+from rarestream.errors import DataError, advice, plain
 from rarestream.evaluate.heldout import Evaluation, Evaluator
 from rarestream.readers.chunks import Chunks
 from rarestream.readers.labels import LabelRule, OneLabelError
@@ -21,7 +21,9 @@ from rarestream.readers.parser import quoted
 from rarestream.readers.sources import expand
 
 
-def evaluate_scores(path: str, positive: float | str | None = None) -> Evaluation:
+def evaluate_scores(
+    path: str, positive: float | str | None = None, *, probabilities: bool = False, curves: bool = False
+) -> Evaluation:
     """Evaluate a file with one label and one score per line.
 
     Blank lines, lines that start with # and a heading on the first line are ignored. A compressed file is decompressed
@@ -34,24 +36,30 @@ def evaluate_scores(path: str, positive: float | str | None = None) -> Evaluatio
     positive : float, optional
         The label that counts as +1; every other is -1. By default labels are -1 and +1, 0 and 1, or two other numbers
         of which the larger is +1.
+    probabilities : bool, default False
+        Whether the scores are probabilities, between 0 and 1: log loss, Brier score and calibration are computed too.
+    curves : bool, default False
+        Whether to compute the curves that `figure` draws.
 
     Returns
     -------
     Evaluation
-        AUC with its interval, average precision and recall.
+        AUC with its interval, partial AUC, average precision and recall, and what else was asked for.
 
     Raises
     ------
     DataError
         If a line is invalid, named by file and line, or a class is missing.
     """
-    evaluator = Evaluator(plain(path))
+    evaluator = Evaluator(plain(path), probability=np.asarray if probabilities else None, curves=curves)
     try:
         label = None if positive is None else check_positive(positive, text=False)
     except ValueError as error:
         raise DataError(f"evaluate_scores: positive must be {error}, got {positive!r}.") from None
     rule = LabelRule(label, optional=False)
     for labels, scores, lines in _batches(path):
+        if probabilities:
+            _check_probabilities(plain(path), scores, lines)
         evaluator.add(_signs(rule, plain(path), labels, lines), scores)
     return evaluator.result()
 
@@ -91,6 +99,16 @@ def _row(place: str, words: bytes, line: int) -> tuple[float, float] | None:
     if label != label or score != score:
         raise DataError(f"{place}: nan has no rank; drop such rows or impute their scores.")
     return label, score
+
+
+def _check_probabilities(path: str, scores: NDArray[np.float64], lines: list[int]) -> None:
+    wrong = np.flatnonzero((scores < 0) | (scores > 1))
+    if len(wrong):
+        row = int(wrong[0])
+        raise DataError(
+            f"{path}:{lines[row]}: {scores[row]:g} is no probability, which lies between 0 and 1. Calibrate the scores "
+            f"first, or drop {advice('probabilities=True', '--probabilities')}."
+        )
 
 
 def _signs(rule: LabelRule, path: str, labels: NDArray[np.float64], lines: list[int]) -> Labels:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rarestream.blocks import Block
 from rarestream.engines import SCALES
-from rarestream.errors import MissingExtraError
+from rarestream.evaluate.drawing import can_draw
 from rarestream.model import Model
 from rarestream.pruning import SIZES, Path, Ranked
 
@@ -51,25 +51,8 @@ def path(
     return Ranked(model.weights(), model.rank_keys(), SCALES.index(model.scale)).path(blocks, sizes, auc_loss)
 
 
-def figure(curve: Path, chosen: int | None = None) -> Any:
-    """Plot AUC against size.
-
-    Parameters
-    ----------
-    curve : Path
-        What `path` returned.
-    chosen : int, optional
-        A size of the path to mark.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
+def size_figure(curve: Path, chosen: int | None = None) -> Any:
+    """Return the figure of AUC against size, with a size of the path marked."""
     figure_class = can_draw()
     drawn = figure_class(figsize=(7, 4.2), layout="constrained")
     axes = drawn.add_subplot(
@@ -87,12 +70,3 @@ def figure(curve: Path, chosen: int | None = None) -> Any:
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
     return drawn
-
-
-def can_draw() -> Any:
-    """Return the class matplotlib.figure.Figure, or raise MissingExtraError if matplotlib is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError('Drawing needs the package matplotlib: pip install "rarestream[plot]"') from None
-    return Figure

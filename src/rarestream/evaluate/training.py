@@ -1,6 +1,6 @@
 """Training with progressive validation: every row is scored before it is learned.
 
-run = train(model, read("clicks.svm.gz"))
+run = train(model, read("clicks.svm.gz"), progress="lines")
 print(model.progress.auc)
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError, RowError
+from rarestream.evaluate.progress import Callback, ProgressMeter, callbacks, shown, wants_to_stop
 from rarestream.evaluate.resume import Place
 from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.model import Model
@@ -82,6 +84,8 @@ class TrainingRun:
         Number of rows left out because they have no label.
     interrupted : bool
         Whether `interrupt` was called.
+    stopped : bool
+        Whether a callback of `train` ended the run before its end.
 
     Raises
     ------
@@ -113,6 +117,7 @@ class TrainingRun:
         self.refusals: list[str] = []
         self.unlabelled = 0
         self.interrupted = False
+        self.stopped = False
         self._max_rows = max_rows
         self._marks = iter(marks)
         self._waiting = False
@@ -232,7 +237,9 @@ def train(
     *,
     passes: int = 1,
     max_rows: int | None = None,
-    report: Callable[[TrainingRun, Step], object] | None = None,
+    on_step: Callback | Iterable[Callback] | None = None,
+    every: float = 2.0,
+    progress: str | None = None,
 ) -> TrainingRun:
     """Learn a stream from its start.
 
@@ -246,24 +253,71 @@ def train(
         Number of passes.
     max_rows : int, >= 1, optional
         Number of rows to learn. By default all.
-    report : callable, optional
-        Called with the run and each Step.
+    on_step : callable or list of callables, optional
+        Called with a `Progress` now and then (see `every`) and at the end. One that returns True, or raises
+        `StopTraining`, ends the run; any other exception is raised. What was learned is kept.
+    every : int or float, default 2.0
+        An int, >= 1: after so many rows each. A float, > 1: each time the number of rows has grown by this factor, from
+        1,000 rows on. As `--progress` of the command line.
+    progress : {None, "lines", "rich"}, default None
+        How to show progress: not at all; a line of a table for each record; or a live bar with the AUC, in a terminal
+        or a notebook, which needs the package rich (and in notebooks ipywidgets).
 
     Returns
     -------
     TrainingRun
-        The run, with the counts of what was learned.
+        The run, with the counts of what was learned; `stopped` says whether a callback ended it.
 
     Raises
     ------
     DataError
         If a row is invalid; the message names file and line. Rows before it have been learned.
+    MissingExtraError
+        If `progress` is "rich", and rich is not installed.
     """
-    run = TrainingRun(model, stream, passes=passes, max_rows=max_rows)
-    for step in run:
-        if report is not None:
-            report(run, step)
+    called = callbacks(on_step)
+    wanted = bool(called) or progress == "lines"
+    run = TrainingRun(model, stream, passes=passes, max_rows=max_rows, marks=marks_every(every) if wanted else ())
+    meter = ProgressMeter(model, waits=stream.settings["shuffle"] is not None)
+    show = shown(progress, run, meter)
+
+    def record() -> bool:
+        made = meter.record(run.fraction, run.place.number)
+        if show is not None:
+            show.mark(made)
+        return wants_to_stop(called, made)
+
+    try:
+        for step in run:
+            meter.add(step.block, step.scores if wanted else None)
+            if show is not None:
+                show.step()
+            if step.mark and record():
+                run.stopped = True
+                break
+        if wanted and meter.rows > meter.recorded_rows:
+            record()
+    finally:
+        if show is not None:
+            show.close()
     return run
+
+
+def marks_every(rows: float) -> Iterator[int]:
+    """Return marks for a TrainingRun: every so many rows if an int is given, else at a growth by this factor.
+
+    Raises
+    ------
+    ValueError
+        If an int is below 1, or a float is not above 1.
+    """
+    if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+        if rows < 1:
+            raise ValueError(f"train: every must be a number of rows >= 1, or a factor > 1 such as 2.0, got {rows}.")
+        return itertools.count(int(rows), int(rows))
+    if not (isinstance(rows, float) and 1 < rows < math.inf):
+        raise ValueError(f"train: every must be a number of rows >= 1, or a factor > 1 such as 2.0, got {rows!r}.")
+    return doubling(factor=rows)
 
 
 def doubling(first: int = 1000, factor: float = 2.0) -> Iterator[int]:

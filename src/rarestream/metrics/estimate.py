@@ -97,6 +97,27 @@ class Difference(Estimate):
         return type(self), (float(self), self.low, self.high, self.bound, self.level, self.p_value)
 
 
+class Bounded(NamedTuple):
+    """A number computed in bounded memory, with certified limits of the exact one.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    low, high : float
+        The number of an exact computation lies between these.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def bound(self) -> float:
+        """Maximum distance from the exact number; 0 if this is it."""
+        return max(self.high - self.value, self.value - self.low)
+
+
 class Placements(NamedTuple):
     """What an interval is computed from: the AUC and, per class, the variance of placements and the effective rows."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ class KeptScores:
     ----------
     limit : int
         Maximum number of rows to keep in memory.
+    leaving : callable, optional
+        Called with the labels, scores and importances of each batch that is no longer kept.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, leaving: Callable[..., None] | None = None) -> None:
         self.streamed: StreamingAuc | None = None  # holds all rows once there are more than the limit
         self._free = limit
+        self._leaving = leaving
         self._batches: list[Batch] = []
 
     def add(self, labels: NDArray[Any], scores: NDArray[Any], importances: NDArray[Any] | None) -> None:
@@ -35,6 +39,8 @@ class KeptScores:
                 self.streamed = StreamingAuc()
             for batch in self._batches:
                 self.streamed.add(*batch)
+                if self._leaving is not None:
+                    self._leaving(*batch)
             self._batches.clear()
 
     def joined(self) -> Batch:

@@ -9,4 +9,5 @@ results    rows aggregated: means, standard errors, mean curves
 tables     a table as text, CSV, Markdown or LaTeX
 figures    the lines and the colours of plots
 page       tables and plots as one HTML page
+evaluated  the page of an evaluation
 """

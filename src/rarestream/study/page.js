@@ -69,16 +69,17 @@
     return item;
   }
 
-  function line(plot, { method, colour, published, x, y }) {
+  function line(plot, { method, name, colour, dashed, points, x, y }) {
     const { Line, Scatter, ColumnDataSource } = Bokeh.Models;
-    const source = new ColumnDataSource({ data: { x, y } });
+    const gaps = (values) => values.map((value) => value ?? NaN);
+    const source = new ColumnDataSource({ data: { x: gaps(x), y: gaps(y) } });
     const at = { x: { field: "x" }, y: { field: "y" } };
-    const look = published
+    const look = dashed
       ? { line_width: 1.2, line_dash: [5, 3], line_alpha: 0.75 }
       : { line_width: 2 };
-    const more = { name: published ? `${method}, published` : method, tags: [method] };
+    const more = { name, tags: [method] };
     plot.add_glyph(new Line({ ...at, ...look, line_color: colour }), source, more);
-    if (!published && plot.title.text.startsWith("Sparse")) {
+    if (points) {
       plot.add_glyph(new Scatter({ ...at, size: 6, fill_color: colour, line_color: colour }), source, more);
     }
   }

@@ -1,4 +1,4 @@
-"""The page of a study: tables that sort and plots that zoom, in one HTML file that needs no network.
+"""Pages: tables that sort and plots that zoom, in one HTML file that needs no network; and the page of a study.
 
 The plots are Bokeh's, whose script is taken from the installed package when a page is made. page.js and page.css are
 ours; the page has a light and a dark look.
@@ -43,6 +43,7 @@ PLOTS = (  # of each data set
     PlotKind("Sparse ratio against AUC", AUC, RATIO, y_scale="log"),
 )
 FORMS = {ROWS: "{0,0}", SECONDS: "{0.0000}", AUC: "{0.0000}", RATIO: "{0.000000}"}
+FORM = "{0.0000}"  # of axes that are not in FORMS
 POINTS = 40  # of a curve, at most
 
 PublishedLines = Callable[[str, float | None, PlotKind], Mapping[str, PlotLine]]  # of a plot, by method
@@ -106,17 +107,46 @@ def html(
     str
         HTML; MissingExtraError if bokeh is not installed.
     """
-    script = bokeh_script()
+    bokeh_script()  # or MissingExtraError, before any work
     panels, drawn = _panels(results, plots, published)
-    drawing = json.dumps({"kinds": [_frame(kind) for kind in plots], "plots": drawn}, separators=(",", ":"))
     chapters = (
         *first,
-        Chapter("tables", "Tables", "".join(map(_table, tables))),
+        Chapter("tables", "Tables", "".join(map(table_html, tables))),
         Chapter("curves", "Curves", _switches(results, published is not None) + panels),
         *after_plots,
         Chapter("settings", "Chosen settings", _settings(results)),
-        Chapter("again", "How to rerun it", _rerun(environment, rerun)),
+        Chapter("again", "How to rerun it", rerun_html(environment, rerun)),
     )
+    return document(title, lead, chapters, plots, drawn)
+
+
+def document(
+    title: str,
+    lead: str,
+    chapters: Sequence[Chapter],
+    kinds: Sequence[PlotKind],
+    plots: Mapping[str, Mapping[str, Any]],
+) -> str:
+    """Return a page of chapters.
+
+    Parameters
+    ----------
+    title, lead : str
+        Heading, and the sentence below it.
+    chapters : sequence of Chapter
+        They have an element of the class `plot` for each plot.
+    kinds : sequence of PlotKind
+        Kinds of plots.
+    plots : mapping
+        By the id of an element: `plot` of its kind and lines.
+
+    Returns
+    -------
+    str
+        HTML; MissingExtraError if bokeh is not installed.
+    """
+    script = bokeh_script()
+    drawing = json.dumps({"kinds": [_frame(kind) for kind in kinds], "plots": plots}, separators=(",", ":"))
     links = " ".join(f'<a href="#{chapter.name}">{escape(chapter.heading)}</a>' for chapter in chapters)
     body = "".join(
         f'<section><h2 id="{chapter.name}">{escape(chapter.heading)}</h2>{chapter.html}</section>'
@@ -155,7 +185,8 @@ def bokeh_script() -> str:
 # -- tables
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
+    """Return a table with its title and note."""
     out = [f"<h3>{escape(table.title)}</h3><p class=soft>{escape(table.note)}</p>"]
     for section in table.sections:
         heading = "".join(map(_heading, (section.name, *table.columns)))
@@ -217,7 +248,8 @@ def _settings(results: Results) -> str:
     return word_table(("data set", "method", "settings chosen most often", "in trials"), results.chosen_settings())
 
 
-def _rerun(environment: Mapping[str, str] | None, commands: Sequence[str]) -> str:
+def rerun_html(environment: Mapping[str, str] | None, commands: Sequence[str]) -> str:
+    """Return commands, and the versions and the machine that they ran on."""
     versions = [(name, str(value)) for name, value in (environment or {}).items()]
     listed = word_table(("what", "version or kind"), versions) if versions else ""
     return f"<pre>{escape(chr(10).join(commands))}</pre>{listed}"
@@ -228,17 +260,23 @@ def _rerun(environment: Mapping[str, str] | None, commands: Sequence[str]) -> st
 
 def _switches(results: Results, published: bool) -> str:
     """Return one switch per method; they act on all plots."""
-    chips = "".join(
-        f'<button type=button aria-pressed=true data-method="{escape(results.label(method))}" style="--dot: {hue}">'
-        f"{escape(results.label(method))}</button>"
-        for method, hue in colours(results.methods).items()
-    )
+    hues = {results.label(method): hue for method, hue in colours(results.methods).items()}
     dashes = " Dashed lines are the published ones." if published else ""
-    help_ = (
-        "Click a method to hide or show it everywhere. Point at a line for its values, drag to move, "
-        f"select wheel or box zoom from the tools of a plot.{dashes}"
+    return chips("method", hues, dashes)
+
+
+def chips(what: str, hues: Mapping[str, str], more: str = "") -> str:
+    """Return one switch for each name and its colour, and how to use them and the plots."""
+    switches = "".join(
+        f'<button type=button aria-pressed=true data-method="{escape(name)}" style="--dot: {hue}">'
+        f"{escape(name)}</button>"
+        for name, hue in hues.items()
     )
-    return f'<p class=soft>{help_}</p><div class=chips role=group aria-label="Methods">{chips}</div>'
+    help_ = (
+        f"Click a {what} to hide or show it everywhere. Point at a line for its values, drag to move, "
+        f"select wheel or box zoom from the tools of a plot.{more}"
+    )
+    return f'<p class=soft>{help_}</p><div class=chips role=group aria-label="{what.title()}s">{switches}</div>'
 
 
 def _panels(
@@ -253,10 +291,9 @@ def _panels(
             for at, kind in enumerate(kinds):
                 theirs = published(name, ratio, kind) if published else {}
                 lines = list(_lines(results, name, ratio, kind, theirs))
-                if any(not line["published"] for line in lines):
+                if any(not line["dashed"] for line in lines):
                     place = f"plot-{len(plots)}"
-                    spans = [_span(lines, "x", kind.x_scale), _span(lines, "y", kind.y_scale)]
-                    plots[place] = {"kind": at, "lines": lines, "spans": spans}
+                    plots[place] = plot(at, kind, lines)
                     panels.append(f'<div class=plot id="{place}"></div>')
             if panels:
                 heading = name if ratio is None else f"{name}, {ratio_name(ratio)}"
@@ -269,11 +306,40 @@ def _lines(
 ) -> Iterator[dict[str, Any]]:
     find = results.fixed if kind.fixed else results.get
     for method, hue in colours(results.methods).items():
-        look = {"method": results.label(method), "colour": hue}
+        label = results.label(method)
         both = ((True, published.get(method)), (False, line_of(find(name, method, ratio), kind.x, kind.y)))
         for theirs, line in both:
             if line is not None:
-                yield {**look, "published": theirs, "x": _digits(line.x), "y": _digits(line.y)}
+                name = f"{label}, published" if theirs else label
+                x, y = _digits(line.x), _digits(line.y)
+                yield plot_line(label, hue, x, y, name=name, dashed=theirs, points=kind.y == RATIO and not theirs)
+
+
+def plot(number: int, kind: PlotKind, lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a plot as page.js takes it: the number of its kind, its lines, and the ends of its axes."""
+    return {"kind": number, "lines": lines, "spans": [_span(lines, "x", kind.x_scale), _span(lines, "y", kind.y_scale)]}
+
+
+def plot_line(
+    method: str,
+    colour: str,
+    x: Sequence[float | None],
+    y: Sequence[float | None],
+    *,
+    name: str = "",
+    dashed: bool = False,
+    points: bool = False,
+) -> dict[str, Any]:
+    """Return a line as page.js takes it. `method` is the switch that hides it, None a gap; `points` are marked."""
+    return {
+        "method": method,
+        "name": name or method,
+        "colour": colour,
+        "dashed": dashed,
+        "points": points,
+        "x": list(x),
+        "y": list(y),
+    }
 
 
 def _frame(kind: PlotKind) -> Any:
@@ -284,7 +350,10 @@ def _frame(kind: PlotKind) -> Any:
     from bokeh.models import HoverTool, NoOverlap, Range1d
     from bokeh.plotting import figure
 
-    tips = [("", "$name"), (kind.x, f"@x{FORMS[kind.x]}"), (kind.y, f"@y{FORMS[kind.y]}")]
+    tips = [
+        ("", "$name"),
+        *((name, f"@{axis}{FORMS.get(name, FORM)}") for axis, name in (("x", kind.x), ("y", kind.y))),
+    ]
     plot = figure(
         title=kind.title,
         height=300,
@@ -310,7 +379,7 @@ def _frame(kind: PlotKind) -> Any:
 
 def _span(lines: Sequence[Mapping[str, Any]], axis: str, scale: str) -> list[float]:
     """Return the ends of an axis, with a small margin."""
-    values = np.concatenate([line[axis] for line in lines])
+    values = np.array([value for line in lines for value in line[axis] if value is not None])
     low, high = float(values.min()), float(values.max())
     if scale == "log":
         return [low / 1.3, high * 1.3]
