@@ -1,7 +1,7 @@
 """Many classes in one pass, beside scikit-learn's one-vs-rest: whole calls, and the macro AUC of rows held out.
 
-The rows are text of 20 topics, made up: seeded, with about 80 different words a row out of 100,000 (Zipf-Mandelbrot, as in
-shapes.py). Every topic has 300 words of its own; a row has a few words of its topic and of one other.
+The rows are text of 20 topics, made up: seeded, with about 80 different words a row out of 100,000 (Zipf-Mandelbrot, as
+in shapes.py). Every topic has 300 words of its own; a row has a few words of its topic and of one other.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ import numpy as np
 from rarestream import modelfile
 from rarestream.cli import failures, look, options, running
 from rarestream.cli.parser import UsageError
-from rarestream.cli.progress import REDRAWN, ProgressBar, emit, names, number
+from rarestream.cli.progress import ProgressBar, emit, names, number
 from rarestream.errors import plain
 from rarestream.evaluate import Place, Step, TrainingRun, place_in
+from rarestream.evaluate.progress import REDRAWN
 from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.one_vs_rest import OneVsRest
 from rarestream.readers.sources import expand
