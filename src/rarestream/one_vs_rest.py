@@ -252,6 +252,16 @@ class OneVsRest:
                 f"{advice(way, 'Leave such rows out, or train a new model with --classes all.')}"
             )
 
+    def finish_race(self) -> None:
+        """End the race of settings of each class now, as `Model.finish_race` does; nothing changes without a race.
+
+        Raises
+        ------
+        ModelBusyError
+            If another thread uses the model.
+        """
+        self._parts.finish_race()
+
     def score(self, block: Block) -> NDArray[np.float64]:
         """Score rows: larger means more likely of the class. The model does not change.
 
@@ -350,14 +360,7 @@ class OneVsRest:
             If no class is known yet, or for the reasons of `score`.
         """
         self._need_classes("probability")
-        odds = self.log_odds(block)
-        each = np.exp(-np.logaddexp(0.0, -odds))
-        total = each.sum(axis=1, keepdims=True)
-        # Where every class is all but impossible, their ratios are those of their odds.
-        rest = np.exp(odds - odds.max(axis=1, keepdims=True))
-        small = total < 1e-200
-        each = np.where(small, rest, each)
-        return np.asarray(each / each.sum(axis=1, keepdims=True))
+        return probabilities(self.log_odds(block))
 
     def _need_classes(self, what: str) -> None:
         if not self._classes:
@@ -682,6 +685,7 @@ class _Parts(Protocol):
         self, block: Block, codes: Codes, again: bool
     ) -> tuple[int, NDArray[np.float64], tuple[int, str] | None]: ...
     def score(self, block: Block) -> NDArray[np.float64]: ...
+    def finish_race(self) -> None: ...
     def line(self, code: int) -> tuple[float, float]: ...
     def calibration(self, code: int) -> Calibration | None: ...
     def coef(self, code: int, n_features: int) -> NDArray[Any]: ...
@@ -770,6 +774,9 @@ class _InLanes:
     def score(self, block: Block) -> NDArray[np.float64]:
         return self._lanes.score(block)
 
+    def finish_race(self) -> None:
+        """A learner with lanes has no race."""
+
     def line(self, code: int) -> tuple[float, float]:
         known = self._records[code].calibration
         return _line(known, self._lanes.learner, self._lanes.tally(code))
@@ -845,6 +852,10 @@ class _InModels:
     def score(self, block: Block) -> NDArray[np.float64]:
         return np.stack([model.score(block) for model in self._models], axis=1)
 
+    def finish_race(self) -> None:
+        for model in self._models:
+            model.finish_race()
+
     def line(self, code: int) -> tuple[float, float]:
         model = self._models[code]
         return _line(model.calibration, model.leader, model._engine.tally)
@@ -866,6 +877,15 @@ class _InModels:
         if copy:
             model = Model.from_bytes(model.to_bytes(model.kind))
         return model._saved()
+
+
+def probabilities(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities of classes, whose sum is 1 in each row, from the log odds of each against all others."""
+    each = np.exp(-np.logaddexp(0.0, -log_odds))
+    # Where every class is all but impossible, their ratios are those of their odds.
+    small = each.sum(axis=1, keepdims=True) < 1e-200
+    each = np.where(small, np.exp(log_odds - log_odds.max(axis=1, keepdims=True)), each)
+    return np.asarray(each / each.sum(axis=1, keepdims=True))
 
 
 def _line(known: Calibration | None, learner: Learner, tally: NDArray[np.float64]) -> tuple[float, float]:
