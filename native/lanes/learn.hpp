@@ -29,6 +29,16 @@ RARESTREAM_ALWAYS_INLINE void for_each_group(int lanes, Wide&& wide, Narrow&& na
     if (g < lanes) narrow(g);
 }
 
+// Calls f(Width, Width, first lane) for lanes two groups at a time: sixteen and sixteen, eight or none, or eight.
+template <class Function>
+RARESTREAM_ALWAYS_INLINE void for_each_pair(int lanes, Function&& f) {
+    int g = 0;
+    for (; g + 32 <= lanes; g += 32) f(Width<16>{}, Width<16>{}, g);
+    if (lanes - g == 24) f(Width<16>{}, Width<8>{}, g);
+    if (lanes - g == 16) f(Width<16>{}, Width<0>{}, g);
+    if (lanes - g == 8) f(Width<8>{}, Width<0>{}, g);
+}
+
 // The class of a row as numbers of lanes: 1 for its lane, 0 for all others.
 class PositiveLane {
     double flags_[MAX_LANES] = {};
@@ -120,16 +130,19 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
         const float u = static_cast<float>(dot.u);
         const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
         const auto score_group = [&](auto width, int g) RARESTREAM_INLINE_LAMBDA {
-            constexpr int W = decltype(width)::value;
-            if constexpr (EqualRates)
-                score_equal_rates<W, L1>(settings, g, state.table, row, scratch.z, u, row_scores);
-            else
-                score_lanes<W, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u, weights_of(g),
-                                                                 row_scores);
+            score_lanes<decltype(width)::value, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u,
+                                                                                  weights_of(g), row_scores);
         };
         const auto score_all = [&] {
-            for_each_group(
-                settings.lanes, [&](int g) { score_group(Width<16>{}, g); }, [&](int g) { score_group(Width<8>{}, g); });
+            if constexpr (EqualRates)
+                for_each_pair(settings.lanes, [&](auto one, auto more, int g) {
+                    score_equal_rates<decltype(one)::value, decltype(more)::value, L1>(settings, g, state.table, row,
+                                                                                       scratch.z, u, row_scores);
+                });
+            else
+                for_each_group(
+                    settings.lanes, [&](int g) { score_group(Width<16>{}, g); },
+                    [&](int g) { score_group(Width<8>{}, g); });
         };
         score_all();
         const double h = rows.importances ? rows.importances[i] : 1.0;
@@ -146,7 +159,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
         }();
         const DecayFactors* const factors = decay.factors(h);
         for (int g = 0; g < settings.lanes; g += LANE_GROUP)
-            loss_slopes<Classes, HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
+            loss_slopes<Kind, HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
         if (row.exceeds_largest) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 if (scratch.rescale[p] == 1) continue;
@@ -163,16 +176,22 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
             }
         }
         decay.prepare_next_row();
-        if (EqualRates) step_rates(state.rates, row, scratch.x, scratch.n, static_cast<float>(h * (dot.u * dot.u)));
-        const auto step_group = [&](auto width, int g) RARESTREAM_INLINE_LAMBDA {
-            constexpr int W = decltype(width)::value;
-            if constexpr (EqualRates)
-                step_equal_rates<W>(settings, g, state.table, row, scratch.x, z_slopes);
-            else
-                step_lanes<W, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
-        };
-        for_each_group(
-            settings.lanes, [&](int g) { step_group(Width<16>{}, g); }, [&](int g) { step_group(Width<8>{}, g); });
+        if constexpr (EqualRates) {
+            step_rates(state.rates, row, scratch.x, scratch.n, static_cast<float>(h * (dot.u * dot.u)));
+            for_each_pair(settings.lanes, [&](auto one, auto more, int g) {
+                step_equal_rates<decltype(one)::value, decltype(more)::value>(settings, g, state.table, row, scratch.x,
+                                                                              z_slopes);
+            });
+        } else {
+            for_each_group(
+                settings.lanes,
+                [&](int g) {
+                    step_lanes<16, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+                },
+                [&](int g) {
+                    step_lanes<8, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+                });
+        }
     }
     decay.begin_row();
     return rows.size;

@@ -72,12 +72,13 @@ RARESTREAM_ALWAYS_INLINE LossInputs counted(const LaneSettings& settings, const 
 
 // For eight lanes from g on: writes by how much the row changes z (z_slopes x) and v (v_slopes x^2), and updates the class
 // means and intercepts. `decay` is read where some lane has a half-life.
-template <bool Classes, bool HalfLives>
+template <LaneKind Kind, bool HalfLives>
 inline void loss_slopes(const LaneSettings& settings, const LaneState& state, int g, const LossInput& row,
                         const DecayFactors* decay, const float* scores, float* z_slopes, float* v_slopes) {
     using D = DoubleRegister;
     constexpr int STEP = F64::PER_REGISTER;
     const auto at = [](const double* p, int i) RARESTREAM_INLINE_LAMBDA { return load_register<D>(p + i * STEP); };
+    constexpr bool Classes = Kind != LaneKind::settings, EqualRates = Kind == LaneKind::equal_rates;
     static_assert(!(Classes && HalfLives), "the time of a lane with a half-life is that of all lanes");
     double* const own_means = state.means + (row.positive ? 0 : settings.lanes) + g;
     const double* const other_means = state.means + (row.positive ? settings.lanes : 0) + g;
@@ -90,7 +91,7 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
             else
                 return LossInputs(row, at(own_means, i), at(other_means, i));
         }();
-        const D mean = input.own_mean, error = margin_error(s.part[i], input.mean_of_others, input.y);
+        const D mean = input.own_mean;
         D part = input.part;
         if constexpr (HalfLives) part = shares_in_means(part, row.all, at(decay->half_life + g, i));
         const D moved = mean + part * (s.part[i] - mean);
@@ -102,16 +103,21 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
             store_register(own_means + i * STEP, moved);
         }
         targets.part[i] = input.target;
+        if constexpr (EqualRates) continue;  // the loss is logistic
+        const D error = margin_error(s.part[i], input.mean_of_others, input.y);
         c.part[i] =
             pairwise_slope(input.share, error) * (input.y * error > 0 ? 1.0 - at(settings.hinge + g, i) : broadcast(1.0));
     }
-    if (settings.group_has_logistic[g / LANE_GROUP]) {
+    if (EqualRates || settings.group_has_logistic[g / LANE_GROUP]) {
         double *const w0 = state.means + 2 * settings.lanes + g, *const n0 = w0 + settings.lanes;
         F64 weight, squares;
         for (int i = 0; i < F64::PARTS; ++i) {
             weight.part[i] = at(w0, i);
             const D slope = logistic_slope(s.part[i] + weight.part[i], targets.part[i]);
-            c.part[i] = at(settings.logistic + g, i) > 0 ? slope : c.part[i];
+            if constexpr (EqualRates)
+                c.part[i] = slope;
+            else
+                c.part[i] = at(settings.logistic + g, i) > 0 ? slope : c.part[i];
             D root = at(n0, i);
             if constexpr (HalfLives) root = root * at(decay->n0 + g, i);
             squares.part[i] = root * root + (at(settings.intercept_rate + g, i) > 0 ? row.h * slope * slope : D{});
@@ -128,6 +134,7 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
     F64 z_slope = c * hu;
     if constexpr (HalfLives) z_slope = z_slope * F64::load(decay->per_s + g);
     store(z_slopes + g, narrowed(z_slope));
+    if constexpr (EqualRates) return;  // v grows by the same amount in all lanes
     // v grows with |c|^r: the powers in use without a branch. Where the slope is 0 it does not grow, whatever r.
     const F32 slopes = narrowed(c);
     F32 size, powers;

@@ -100,6 +100,47 @@ RARESTREAM_ALWAYS_INLINE std::int64_t equal_rates_stride(const LaneSettings& set
     return (settings.lanes + 15) / 16 * 16;
 }
 
+// The sums of W lanes from g on, and their step, for classes with equal rates; nothing where W is 0.
+template <int W, bool L1>
+struct EqualRatesSums {
+    using V = LaneVector<W>;
+    const LaneSettings& settings;
+    const int g;
+    const V lam;
+    V sums[4];
+
+    RARESTREAM_ALWAYS_INLINE EqualRatesSums(const LaneSettings& settings_, int g_)
+        : settings(settings_), g(g_), lam(V::load(settings_.lam + g_)), sums{V::all(0), V::all(0), V::all(0), V::all(0)} {}
+    RARESTREAM_ALWAYS_INLINE void add(int i, const float* z, float x) {
+        const V own = V::load(z + g);
+        sums[i] = sums[i] + (L1 ? soft_threshold(own, lam) : own) * V::all(x);
+    }
+    RARESTREAM_ALWAYS_INLINE void store(float u, float* scores) const {
+        const V all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        (V::load(settings.minus_gamma + g) * all * V::all(u)).store(scores + g);
+    }
+};
+template <bool L1>
+struct EqualRatesSums<0, L1> {
+    EqualRatesSums(const LaneSettings&, int) {}
+    void add(int, const float*, float) {}
+    void store(float, float*) const {}
+};
+template <int W>
+struct EqualRatesStep {
+    using V = LaneVector<W>;
+    const int g;
+    const V slope;
+
+    RARESTREAM_ALWAYS_INLINE EqualRatesStep(int g_, const float* z_slopes) : g(g_), slope(V::load(z_slopes + g_)) {}
+    RARESTREAM_ALWAYS_INLINE void take(float* z, float x) const { (V::load(z + g) + slope * V::all(x)).store(z + g); }
+};
+template <>
+struct EqualRatesStep<0> {
+    EqualRatesStep(int, const float*) {}
+    void take(float*, float) const {}
+};
+
 // The numbers of some coordinates. Not by way of memory: a vector can be loaded from there only later.
 RARESTREAM_ALWAYS_INLINE F32 gather_numbers(const float* from, const std::int32_t* at) {
 #if defined(__AVX2__)
@@ -114,44 +155,44 @@ RARESTREAM_ALWAYS_INLINE F32 gather_numbers(const float* from, const std::int32_
 #endif
 }
 
-// The same for classes with equal rates. `per_rate` has the values of the row, each divided by beta + n of its coordinate.
-// Four sums, so that one need not wait for the other.
-template <int W, bool L1>
+// The scores of the W lanes from g on for classes with equal rates, and of W2 lanes more: the row is read once for both.
+// `per_rate` has the values of the row, each divided by beta + n of its coordinate. Four sums of a lane, so that one need
+// not wait for the other.
+template <int W, int W2, bool L1>
 inline void score_equal_rates(const LaneSettings& settings, int g, const float* table, const Row<float>& row,
                               const float* per_rate, float u, float* scores) {
-    using V = LaneVector<W>;
     const std::int64_t stride = equal_rates_stride(settings), k = row.k;
     const std::int32_t* const at = row.at;
-    const float* const first = table + g;
-    const V lam = V::load(settings.lam + g);
-    const auto term = [&](std::int64_t p) RARESTREAM_INLINE_LAMBDA -> V {
-        const V z = V::load(first + at[p] * stride);
-        return (L1 ? soft_threshold(z, lam) : z) * V::all(per_rate[p]);
-    };
-    V a = V::all(0), b = a, c = a, d = a;
+    EqualRatesSums<W, L1> one(settings, g);
+    EqualRatesSums<W2, L1> more(settings, g + W);
     std::int64_t p = 0;
     for (; p + 4 <= k; p += 4) {
-        a = a + term(p);
-        b = b + term(p + 1);
-        c = c + term(p + 2);
-        d = d + term(p + 3);
+        for (int i = 0; i < 4; ++i) {
+            const float *const z = table + at[p + i] * stride, x = per_rate[p + i];
+            one.add(i, z, x);
+            more.add(i, z, x);
+        }
     }
-    for (; p < k; ++p) a = a + term(p);
-    (V::load(settings.minus_gamma + g) * ((a + b) + (c + d)) * V::all(u)).store(scores + g);
+    for (; p < k; ++p) {
+        one.add(0, table + at[p] * stride, per_rate[p]);
+        more.add(0, table + at[p] * stride, per_rate[p]);
+    }
+    one.store(u, scores);
+    more.store(u, scores);
 }
 
 // The step of z of these classes.
-template <int W>
+template <int W, int W2>
 inline void step_equal_rates(const LaneSettings& settings, int g, float* table, const Row<float>& row, const float* x,
                              const float* z_slopes) {
-    using V = LaneVector<W>;
     const std::int64_t stride = equal_rates_stride(settings), k = row.k;
     const std::int32_t* const at = row.at;
-    float* const first = table + g;
-    const V z_slope = V::load(z_slopes + g);
+    const EqualRatesStep<W> one(g, z_slopes);
+    const EqualRatesStep<W2> more(g + W, z_slopes);
     for (std::int64_t p = 0; p < k; ++p) {
-        float* const here = first + at[p] * stride;
-        (V::load(here) + z_slope * V::all(x[p])).store(here);
+        float* const z = table + at[p] * stride;
+        one.take(z, x[p]);
+        more.take(z, x[p]);
     }
 }
 
