@@ -37,13 +37,15 @@ public:
     // Labels above 0 are positive; rows of importance 0 are ignored.
     void add(const std::int8_t* labels, const double* scores, const double* importances, std::size_t n) {
         int waiting = static_cast<int>(c_.waiting);
-        std::int64_t of_class[2] = {static_cast<std::int64_t>(c_.negatives), static_cast<std::int64_t>(c_.positives)};
+        std::int64_t negatives = static_cast<std::int64_t>(c_.negatives),
+                     positives = static_cast<std::int64_t>(c_.positives);
         for (std::size_t i = 0; i < n; ++i) {
             double h = importances ? importances[i] : 1;
             if (!(h > 0)) continue;
-            const int positive = labels[i] > 0;
-            const std::int64_t own = ++of_class[positive], all = own + of_class[1 - positive];
-            if (all > ALL && own > of_class[1 - positive]) {
+            const bool positive = labels[i] > 0;
+            const std::int64_t own = positive ? ++positives : ++negatives;
+            const std::int64_t all = negatives + positives;
+            if (all > ALL && 2 * own > all) {  // of the larger class
                 if (own % SHARE) continue;
                 h *= SHARE;
             }
@@ -54,8 +56,8 @@ public:
                 waiting = 0;
             }
         }
-        c_.positives = static_cast<double>(of_class[1]);
-        c_.negatives = static_cast<double>(of_class[0]);
+        c_.positives = static_cast<double>(positives);
+        c_.negatives = static_cast<double>(negatives);
         c_.waiting = waiting;
         std::memcpy(numbers_, &c_, sizeof c_);
     }

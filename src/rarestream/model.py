@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -36,9 +38,11 @@ from rarestream.explaining import Explanation, explanations, row_weights
 from rarestream.features import COLUMNS, Columns, Hashed, Space, described, encode_rows
 from rarestream.learners import Learner, make_learner
 from rarestream.learners.state import padded, tally_of, zeros
-from rarestream.metrics import Calibration, StreamingAuc
+from rarestream.metrics import Calibration, Decision, StreamingAuc
 from rarestream.metrics.calibration import ENOUGH, checked_share
+from rarestream.metrics.kept import KeptScores
 from rarestream.metrics.rows import ScoredRows, both_classes
+from rarestream.metrics.thresholds import Wanted
 from rarestream.modelfile.codec import CALIBRATION, ChosenBy, FileParts, Saved, decode, encode
 
 
@@ -84,6 +88,8 @@ class Model:
         Number of non-zero weights before the model was pruned; None if it was not.
     chosen_by : ChosenBy or None
         What chose the learner, and after how many rows; None if the user did.
+    decision : Decision or None
+        The threshold that `label` uses, and what rates it has, as `threshold_for(..., save=True)` or a file has set it.
     calibrate : bool
         Whether rows that are learned are also used to calibrate.
     negatives_kept : float
@@ -153,6 +159,7 @@ class Model:
         self.source = saved.source
         self.pruned_from = saved.pruned_from
         self.chosen_by = saved.chosen_by
+        self.decision = saved.decision
         self.calibrate, self.negatives_kept = saved.calibrate, saved.negatives_kept
         self._calibration = saved.calibration
         if self._calibration is None and self.calibrate and self._engine.resumable:
@@ -634,6 +641,100 @@ class Model:
     def _share(self, negatives_kept: float | None) -> float:
         return self.negatives_kept if negatives_kept is None else negatives_kept
 
+    # -- decisions
+
+    def threshold_for(
+        self,
+        blocks: Block | Iterable[Block],
+        *,
+        fpr: float | None = None,
+        precision: float | None = None,
+        recall: float | None = None,
+        share: float | None = None,
+        alerts_per_day: float | None = None,
+        rows_per_day: float | None = None,
+        days: float | None = None,
+        costs: tuple[float, float] | None = None,
+        save: bool = False,
+    ) -> Decision:
+        """Choose the score from which rows are called positive, by a rule, on labelled rows.
+
+        Exactly one rule is needed: `fpr`, `precision`, `recall`, `share`, `alerts_per_day` or `costs`. What the weights
+        learned does not change.
+
+        Parameters
+        ----------
+        blocks : Block or iterable of Block
+            Labelled rows, which the model has not learned: on others the rates look better than they are. Their scores
+            are kept in memory.
+        fpr, precision, recall, share, alerts_per_day, rows_per_day, days, costs : optional
+            As for `rarestream.metrics.choose_threshold`.
+        save : bool, default False
+            Whether `label` is to use this threshold from now on: it becomes `decision`, and is saved with the model.
+
+        Returns
+        -------
+        Decision
+            The threshold and its false-positive rate, recall, precision and share of alerts, with intervals.
+
+        Raises
+        ------
+        DataError
+            If rows have no labels, an argument is invalid, a class is missing, or no threshold follows the rule; the
+            message then names the best there is.
+        RowError, ModelBusyError
+            As for `score`.
+        """
+        wanted = Wanted.of(
+            advice("Model.threshold_for", "threshold"),
+            fpr=fpr,
+            precision=precision,
+            recall=recall,
+            share=share,
+            alerts_per_day=alerts_per_day,
+            rows_per_day=rows_per_day,
+            days=days,
+            costs=costs,
+        )
+        kept, after_rows = KeptScores(None), self.rows
+        for block in [blocks] if isinstance(blocks, Block) else blocks:
+            _check(wanted.where, block)
+            if block.labels is None:
+                raise DataError(f"{wanted.where}: the rows have no labels, which a threshold is chosen on.")
+            kept.add(block.labels, self.score(block), block.importances)
+        decision = replace(wanted.decide(*kept.joined()), after_rows=after_rows)
+        if save:
+            self.decision = decision
+        return decision
+
+    def label(self, block: Block) -> NDArray[np.int8]:
+        """Call rows positive or negative. The model does not change.
+
+        A row is positive if its score is at least `decision.threshold`, if there is a decision, and otherwise at least
+        `threshold`.
+
+        Parameters
+        ----------
+        block : Block
+            Rows; their labels are ignored.
+
+        Returns
+        -------
+        array of int8
+            1 for the rows that are called positive, -1 for the others.
+
+        Raises
+        ------
+        RowError, DataError, ModelBusyError
+            As for `score`.
+        """
+        return np.where(self.score(block) >= self.label_threshold, 1, -1).astype(np.int8)
+
+    @property
+    def label_threshold(self) -> float:
+        """The lowest score that `label` calls positive."""
+        return self.threshold if self.decision is None else self.decision.threshold
+
     # -- explaining scores
 
     def explain(self, block: Block) -> list[Explanation]:
@@ -845,12 +946,14 @@ class Model:
 
     @property
     def threshold(self) -> float:
-        """Score above which a row is called positive: that of probability 1/2.
+        """Score from which a row is called positive if there is no `decision`: that of probability 1/2.
 
         Without a calibration: where the log odds of a logistic learner are zero, or halfway between the class means.
         """
         known = self.calibration
-        return self.leader.threshold(self._tally) if known is None or not known.enough else known.middle
+        if known is None or not known.enough:
+            return self.leader.threshold(self._tally)
+        return known.middle - math.log(self.negatives_kept) / known.slope
 
     @property
     def _tally(self) -> Any:
@@ -912,7 +1015,7 @@ class Model:
         Returns
         -------
         Model
-            It scores, and cannot learn.
+            It scores, and cannot learn. It has no `decision`, because its scores are others.
 
         Raises
         ------
@@ -933,6 +1036,7 @@ class Model:
         from rarestream import pruning
 
         header, arrays = self._file_parts("scoring")
+        header.pop("decision", None)  # other weights give other scores
         size = nonzeros
         if on is not None and auc_loss is not None:
             on = pruning.repeatable(on)
@@ -1078,6 +1182,7 @@ class Model:
             self._calibration,
             self.calibrate,
             self.negatives_kept,
+            self.decision,
         )
 
     # -- feature spaces

@@ -13,7 +13,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_score
 
-from rarestream import Block
+from rarestream import Block, DataError
 from rarestream.errors import FewRowsWarning
 from rarestream.sklearn import AutoClassifier, DualAveragingClassifier, FtrlAucClassifier, FtrlProximalClassifier
 from tests.strategies import random_block
@@ -111,6 +111,27 @@ def test_a_positive_class_that_is_none_is_refused():
         DualAveragingClassifier(pos_label=7).fit(X, y)
 
 
+# -- thresholds
+
+
+@pytest.mark.parametrize("pos_label", [1, 0])
+def test_a_threshold_by_a_rule(pos_label):
+    clf = DualAveragingClassifier(pos_label=pos_label).fit(X[:2000], y[:2000])
+    before = clf.predict(X[2000:])
+    decision = clf.threshold_for(X[2000:], y[2000:], share=0.2, save=False)
+    assert np.array_equal(clf.predict(X[2000:]), before)
+    assert clf.threshold_for(X[2000:], y[2000:], share=0.2) == decision == clf.model_.decision
+    called = clf.predict(X[2000:]) == pos_label
+    assert 0.19 < called.mean() <= 0.2
+    assert np.array_equal(called, clf.model_.label(Block.of(X[2000:])) > 0)
+    above = clf.decision_function(X[2000:]) > clf.threshold_
+    assert np.count_nonzero(above != (clf.predict(X[2000:]) == 1)) <= 1  # the row at the threshold itself
+    clf.set_params(threshold=1e9)
+    assert not clf.predict(X).any()
+    with pytest.raises(DataError, match="exactly one"):
+        clf.threshold_for(X, y)
+
+
 # -- weights of classes
 
 
@@ -201,3 +222,34 @@ def test_wrong_settings_of_early_stopping_are_refused(settings, said):
     one = np.concatenate([np.flatnonzero(y == 1)[:1], np.flatnonzero(y == 0)])
     with pytest.raises(ValueError, match="one has a single row"):
         DualAveragingClassifier(early_stopping=True).fit(X[one], y[one])
+
+
+# -- callbacks of scikit-learn
+
+
+def test_callbacks_see_every_part_of_a_fit():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    seen = []
+
+    class Watch:
+        def setup(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, X, fitted_estimator):
+            seen.append((context.task_name, roc_auc_score(y, fitted_estimator.decision_function(X))))
+            return self.stop and len(seen) >= 5
+
+        def teardown(self, estimator, context):
+            seen.append("torn down")
+
+    Watch.stop = False
+    assert isinstance(Watch(), callback.FitCallback)
+    clf = DualAveragingClassifier(max_passes=2).set_callbacks(Watch()).fit(X, y)
+    assert [one[0] for one in seen[:-1]] == (["rows"] * 20 + ["pass"]) * 2 + ["fit"] and seen[-1] == "torn down"
+    assert seen[20][1] > seen[0][1]
+    assert clf.model_.to_bytes() == DualAveragingClassifier(max_passes=2).fit(X, y).model_.to_bytes()
+    seen.clear()
+    Watch.stop = True
+    clf = DualAveragingClassifier(max_passes=2).set_callbacks(Watch()).fit(X, y)
+    assert clf.model_.rows == 5 * 150 and clf.n_iter_ == 1

@@ -24,7 +24,7 @@ def test_commands():
         offered("")
         == offered()
         == [
-            *["doctor", "train", "race", "compare", "predict", "evaluate", "explain", "inspect", "prune"],
+            *["doctor", "train", "race", "compare", "predict", "evaluate", "threshold", "explain", "inspect", "prune"],
             *["calibrate", "export", "datasets", "demo", "reproduce"],
         ]
     )

@@ -39,6 +39,7 @@ from rarestream.features import Hashed
 from rarestream.features.space import DEFAULT_BITS
 from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate, auc
+from rarestream.metrics.thresholds import Decision
 from rarestream.model import Model
 from rarestream.one_vs_rest import OneVsRest, probabilities
 
@@ -54,6 +55,7 @@ except ImportError:
     ) from None
 
 # After the import above, whose error message says what to install.
+from rarestream.adapters.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from rarestream.adapters.frames import more_rows, must_be_hashed
 from rarestream.adapters.space import FeatureSpace, TableTransformer
 
@@ -69,7 +71,7 @@ def _calibrated(classifier: StreamClassifier) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the classifiers, one of which exists for each learner.
 
     The parameters of a classifier are those below and the settings of its learner. They are checked when `fit`, or the
@@ -86,7 +88,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shuffle : bool, default False
         Whether each pass of `fit` has a new random order of the rows.
     threshold : float, optional
-        Value of `decision_function` above which `classes_[1]` is predicted. By default 0.
+        Value of `decision_function` above which `classes_[1]` is predicted. By default 0, where the probability is 1/2,
+        or what `threshold_for` has chosen.
     random_state : int, RandomState or None, default None
         Source of the random orders of `shuffle`.
     features : FeatureSpace, optional
@@ -140,8 +143,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows with a new model, in their order, `max_passes` times.
+
+        Callbacks of scikit-learn (`set_callbacks`, from 1.9 on) are told of each pass and of every twentieth of its
+        rows, and may end the fit.
 
         Parameters
         ----------
@@ -168,18 +175,21 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = model if before is None else before
         block, held = self._held_out(block) if self.early_stopping else (block, None)
         best = _Best(self.tol)
+        data = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
+        tasks = Tasks(self, data, self.max_passes, lambda: self._fitted(model, classes, number))
         for number, rows in enumerate(self._passes(block), 1):
-            model.learn(rows, again=number > 1)
+            stop = tasks.learn(model, rows, number > 1)
             model.finish_race()  # a race of settings ends with the rows
             if held is not None:
                 best.compare(model, held)
             if self.verbose:
                 self._print_pass(number, model, best.aucs)
-            if held is not None and best.since >= self.n_iter_no_change:
+            if stop or (held is not None and best.since >= self.n_iter_no_change):
                 break
         if held is not None:
             model, self.validation_aucs_ = best.model(), best.aucs
         self._start(model, classes, number)
+        tasks.end()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -314,7 +324,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return logarithms
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict `classes_[1]` where `decision_function` exceeds `threshold_`, and `classes_[0]` elsewhere.
+        """Predict classes: the more probable one, or as `threshold` or `threshold_for` says.
 
         With more than two classes, that with the largest `decision_function`.
 
@@ -326,11 +336,53 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples,)
+            `classes_[1]` where `decision_function` exceeds `threshold_`, `classes_[0]` elsewhere. After `threshold_for`
+            the positive class, where the score of the model is at least `model_.decision.threshold`.
         """
-        found = self.decision_function(X)
-        positive = found.argmax(axis=1) if self._many else found > (self.threshold or 0.0)
-        predicted: NDArray[Any] = self.classes_.take(positive)
+        if hasattr(self, "model_") and self._many:
+            most: NDArray[Any] = self.classes_.take(self.decision_function(X).argmax(axis=1))
+            return most
+        if self.threshold is None and hasattr(self, "model_") and self.model_.decision is not None:
+            called = self._scores(X) >= self.model_.decision.threshold
+            upper = called if self._sign > 0 else ~called
+        else:
+            upper = self.decision_function(X) > (self.threshold or 0.0)
+        predicted: NDArray[Any] = self.classes_.take(upper)
         return predicted
+
+    def threshold_for(self, X: Any, y: Any, sample_weight: Any = None, *, save: bool = True, **rule: Any) -> Decision:
+        """Choose what `predict` calls positive, by a rule, on rows that were not fitted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; of both classes.
+        save : bool, default True
+            Whether `predict` follows it from now on, unless `threshold` is set.
+        **rule
+            Exactly one of `fpr`, `precision`, `recall`, `share`, `alerts_per_day` (with `rows_per_day` or `days`) and
+            `costs`, as for `Model.threshold_for`.
+
+        Returns
+        -------
+        Decision
+            The threshold, a score of the model, and the rates that it has, with intervals.
+
+        Raises
+        ------
+        DataError
+            If the rule is invalid, a class is missing, or no threshold follows the rule.
+        """
+        check_is_fitted(self)
+        if self._many:
+            raise ValueError(f"{self._name}: threshold_for is for two classes, but there are {len(self.classes_)}.")
+        y = self._validated_labels(X, y)
+        X, y, importances = _present(X, y, sample_weight)
+        weights = None if importances is None else checked_importances(importances, len(y))
+        block = self._rows_to_score(X, self._space)
+        block = replace(block, labels=self._signed(y, self.classes_), importances=weights)
+        decision: Decision = self.model_.threshold_for(block, save=save, **rule)
+        return decision
 
     def explain(self, X: Any) -> list[Explanation]:
         """Explain the scores of rows: what each feature adds.
@@ -374,8 +426,14 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def threshold_(self) -> float:
-        """The value of `decision_function` above which `classes_[1]` is predicted: `threshold`, by default 0."""
+        """The value of `decision_function` above which `classes_[1]` is predicted: `threshold`, by default 0.
+
+        After `threshold_for`, where its threshold is.
+        """
         check_is_fitted(self)
+        decision = None if self._many else self.model_.decision
+        if self.threshold is None and decision is not None:
+            return float(self._sign * (decision.threshold - self.model_.threshold))
         return float(self.threshold or 0.0)
 
     @property
@@ -658,14 +716,27 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.classes_) > 2
 
     def _start(self, model: Any, classes: NDArray[Any], passes: int) -> None:
-        self.classes_, self.model_, self.n_iter_ = classes, model, passes
-        self._hashed = isinstance(model.features, Hashed)
-        if self._many:
-            self._sign, self._label_of = 1, {}
-            return
-        self._sign = int(self._signed(classes, classes)[1])
-        pair = (NEGATIVE, POSITIVE) if self._sign > 0 else (POSITIVE, NEGATIVE)
-        self._label_of = dict(zip(classes.tolist(), pair, strict=True))
+        found = self._fitted(model, classes, passes)
+        self.classes_: NDArray[Any] = found["classes_"]
+        self.model_: Any = found["model_"]
+        self.n_iter_: int = found["n_iter_"]
+        self._hashed: bool = found["_hashed"]
+        self._sign: int = found["_sign"]
+        self._label_of: dict[Any, Labels] = found["_label_of"]
+
+    def _fitted(self, model: Any, classes: NDArray[Any], passes: int) -> dict[str, Any]:
+        """Return the attributes of a classifier that has learned these classes in so many passes."""
+        two = len(classes) == 2
+        sign = int(self._signed(classes, classes)[1]) if two else 1
+        pair = (NEGATIVE, POSITIVE) if sign > 0 else (POSITIVE, NEGATIVE)
+        return {
+            "classes_": classes,
+            "model_": model,
+            "n_iter_": passes,
+            "_hashed": isinstance(model.features, Hashed),
+            "_sign": sign,
+            "_label_of": dict(zip(classes.tolist(), pair, strict=True)) if two else {},
+        }
 
     def _signed(self, y: NDArray[Any], classes: NDArray[Any]) -> Labels:
         """Return +1 for rows of the positive class and -1 for the other; ValueError for any other class."""

@@ -19,6 +19,7 @@ COMMANDS = (
     "compare",
     "predict",
     "evaluate",
+    "threshold",
     "explain",
     "inspect",
     "prune",

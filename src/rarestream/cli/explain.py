@@ -60,7 +60,7 @@ def explain(
         else:
             if number:
                 look.stdout().line()
-            _show(found, top, names, loaded.threshold)
+            _show(found, top, names, loaded.label_threshold)
     options.print_notes(stream)
     options.warn_of_refused(stream.refused, stream.refusals)
 
@@ -111,7 +111,7 @@ def _show(row: _Row, top: int, base: int | None, threshold: float) -> None:
     ink = look.stdout()
     score, terms = row.explanation
     label = {1: ", labelled positive", -1: ", labelled negative"}.get(row.label or 0, "")
-    side = "above" if score > threshold else "below"
+    side = "above" if score >= threshold else "below"
     where = f"row {look.count(row.number)}"
     ink.line(ink(where if row.place is None else f"{plain(row.place)}, {where}", "bold"))
     ink.line(f"  score {ink(f'{score:+.4f}', 'bold', 'cyan')}, {side} the threshold {threshold:+.4g}{label}")

@@ -110,6 +110,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "pruned_from": model.pruned_from,
         "intercept": model.intercept,
         "threshold": model.threshold,
+        "decision": None if model.decision is None else model.decision.record(),
         "metrics": header.get("metrics", {}),
         "looks_sorted": model.order.suspicious,
         "source": model.source,
@@ -190,11 +191,31 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
         lines.append(("AUC", f"{auc} progressive [{metrics['auc_low']:.4f}, {metrics['auc_high']:.4f}]"))
         if facts["looks_sorted"]:
             lines.append(("", "not meaningful: the rows looked sorted by label when they were learned"))
-    lines += [("threshold", f"{facts['threshold']:.4g}"), *_source_lines(facts["source"])]
+    lines += [*_threshold_lines(facts), *_source_lines(facts["source"])]
     lines.append(("written by", f"rarestream {plain(facts['rarestream'])}"))
     for word, text in lines:
         for number, part in enumerate(look.wrap(text, look.width() - 14)):
             ink.line(f"  {'' if number else word:<12}{part}")
+
+
+def _threshold_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    from rarestream.metrics import Decision
+
+    if facts["decision"] is None:
+        return [("threshold", f"{facts['threshold']:.4g}")]
+    decision = Decision.from_record(facts["decision"])
+    rates = (("false-positive rate", decision.fpr), ("recall", decision.recall), ("precision", decision.precision))
+    shown = [f"{name} {_percent(rate)} [{_percent(rate.low)}, {_percent(rate.high)}]" for name, rate in rates]
+    after = "" if decision.after_rows is None else f", after {look.counted(decision.after_rows, 'row')} were learned"
+    return [
+        ("threshold", f"{decision.threshold:.6g}, stored: {decision.wording}"),
+        *(("", line) for line in shown),
+        ("", f"chosen on {look.counted(decision.rows, 'row')}, {look.count(decision.positives)} positive{after}"),
+    ]
+
+
+def _percent(rate: float) -> str:
+    return look.share(rate, 1)
 
 
 def _source_lines(source: dict[str, Any]) -> list[tuple[str, str]]:

@@ -242,15 +242,18 @@ def _of_classes(aucs: Any) -> dict[str, Any]:
 # -- predict
 
 
-def answers(model: OneVsRest, probability: bool) -> Callable[[Block], dict[str, list[Any]]]:
+def answers(model: OneVsRest, probability: bool, json: bool) -> Callable[[Block], dict[str, list[str]]]:
     """What is written of rows: their class, and its probability if that is wanted."""
+    from json import dumps
 
-    def of(block: Block) -> dict[str, list[Any]]:
+    shown = [dumps(label) if json else plain(label) for label in model.classes]
+
+    def of(block: Block) -> dict[str, list[str]]:
         found = model.probability(block)
         best = found.argmax(axis=1)
-        columns: dict[str, list[Any]] = {"class": model.label_array()[best].tolist()}
+        columns = {"class": [shown[code] for code in best.tolist()]}
         if probability:
-            columns["probability"] = found[np.arange(len(best)), best].tolist()
+            columns["probability"] = list(map(repr, found[np.arange(len(best)), best].tolist()))
         return columns
 
     return of

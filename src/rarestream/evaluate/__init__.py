@@ -7,13 +7,14 @@ imported when first used: a command that trains evaluates nothing.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rarestream.evaluate.days import days_covered
     from rarestream.evaluate.drawing import can_draw
     from rarestream.evaluate.figures import figure, figure_bytes
     from rarestream.evaluate.grouping import read_groups
     from rarestream.evaluate.heldout import Curves, Evaluation, Evaluator, evaluate, has_learned
     from rarestream.evaluate.progress import Progress, ProgressMeter, StopTraining
-    from rarestream.evaluate.resume import Place, column_base, place_in, reading_settings, remembered
-    from rarestream.evaluate.scorefile import evaluate_scores
+    from rarestream.evaluate.resume import Place, class_labels, column_base, place_in, reading_settings, remembered
+    from rarestream.evaluate.scorefile import decide_on_scores, evaluate_scores
     from rarestream.evaluate.sizes import path
     from rarestream.evaluate.training import Step, TrainingRun, doubling, marks_every, train
     from rarestream.pruning import Path
@@ -30,7 +31,10 @@ __all__ = [
     "StopTraining",
     "TrainingRun",
     "can_draw",
+    "class_labels",
     "column_base",
+    "days_covered",
+    "decide_on_scores",
     "doubling",
     "evaluate",
     "evaluate_scores",
@@ -46,13 +50,14 @@ __all__ = [
     "train",
 ]
 _MODULES = {
+    "days": ["days_covered"],
     "drawing": ["can_draw"],
     "figures": ["figure", "figure_bytes"],
     "grouping": ["read_groups"],
     "heldout": ["Curves", "Evaluation", "Evaluator", "evaluate", "has_learned"],
     "progress": ["Progress", "ProgressMeter", "StopTraining"],
-    "resume": ["Place", "column_base", "place_in", "reading_settings", "remembered"],
-    "scorefile": ["evaluate_scores"],
+    "resume": ["Place", "class_labels", "column_base", "place_in", "reading_settings", "remembered"],
+    "scorefile": ["decide_on_scores", "evaluate_scores"],
     "sizes": ["Path", "path"],
     "training": ["Step", "TrainingRun", "doubling", "marks_every", "train"],
 }

@@ -153,6 +153,16 @@ def column_base(source: Mapping[str, Any]) -> int:
     return 0 if kept is None or kept[1].settings.get("zero_based") else 1
 
 
+def class_labels(source: Mapping[str, Any]) -> tuple[int | float | str, int | float | str]:
+    """Return the negative and the positive label as in the files of a model's `source`; -1 and 1 if not known."""
+    kept = remembered(source)
+    classes = None if kept is None else kept[1].settings.get("classes")
+    if classes is None or None in classes:
+        return -1, 1
+    low, high = (int(label) if isinstance(label, float) and label.is_integer() else label for label in classes)
+    return low, high
+
+
 def place_in(source: Mapping[str, Any], data: Sequence[Source]) -> Place:
     """Return where a model stopped in the data; the start if it has not seen them.
 

@@ -1,4 +1,4 @@
-"""Evaluates a file of scores made by any program: one label and one score per line.
+"""Evaluates, and chooses thresholds on, a file of scores made by any program: one label and one score per line.
 
 They are separated by spaces, a tab or a comma.
 """
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from rarestream.blocks import Labels
 from rarestream.errors import DataError, advice, plain
 from rarestream.evaluate.heldout import Evaluation, Evaluator
+from rarestream.metrics import Decision
+from rarestream.metrics.kept import KeptScores
+from rarestream.metrics.thresholds import Wanted
 from rarestream.readers.chunks import Chunks
 from rarestream.readers.labels import LabelRule, OneLabelError
 from rarestream.readers.options import check_positive
@@ -52,6 +55,41 @@ def evaluate_scores(
         If a line is invalid, named by file and line, or a class is missing.
     """
     evaluator = Evaluator(plain(path), probability=np.asarray if probabilities else None, curves=curves)
+    for labels, scores in labelled_scores(path, positive, probabilities):
+        evaluator.add(labels, scores)
+    return evaluator.result()
+
+
+def decide_on_scores(path: str, wanted: Wanted, positive: float | str | None = None) -> Decision:
+    """Choose a threshold for the scores of a file, which are as for `evaluate_scores`.
+
+    Parameters
+    ----------
+    path, positive
+        As for `evaluate_scores`.
+    wanted : Wanted
+        The rule.
+
+    Returns
+    -------
+    Decision
+        The threshold and its rates.
+
+    Raises
+    ------
+    DataError
+        If a line is invalid, a class is missing, or no threshold follows the rule.
+    """
+    kept = KeptScores(None)
+    for labels, scores in labelled_scores(path, positive):
+        kept.add(labels, scores, None)
+    return wanted.decide(*kept.joined())
+
+
+def labelled_scores(
+    path: str, positive: float | str | None = None, probabilities: bool = False
+) -> Iterator[tuple[Labels, NDArray[np.float64]]]:
+    """Yield the labels, as -1 and +1, and the scores of a file, a batch at a time; as for `evaluate_scores`."""
     try:
         label = None if positive is None else check_positive(positive, text=False)
     except ValueError as error:
@@ -60,8 +98,7 @@ def evaluate_scores(
     for labels, scores, lines in _batches(path):
         if probabilities:
             _check_probabilities(plain(path), scores, lines)
-        evaluator.add(_signs(rule, plain(path), labels, lines), scores)
-    return evaluator.result()
+        yield _signs(rule, plain(path), labels, lines), scores
 
 
 def _batches(path: str) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], list[int]]]:

@@ -1,6 +1,6 @@
 """Metrics of a ranking: AUC, exact, streaming and windowed, with confidence intervals; partial AUC, average precision,
 recall; AUC within groups and of several classes; the calibration that makes probabilities of scores, and measures of
-probabilities; curves.
+probabilities; curves; thresholds by a rule.
 
 Names that a model does not need are imported when first used.
 """
@@ -13,6 +13,7 @@ from rarestream.metrics.estimate import Bounded, Estimate
 from rarestream.metrics.exact import auc, auc_difference, auc_interval
 from rarestream.metrics.order import SortedCheck
 from rarestream.metrics.streaming import StreamingAuc
+from rarestream.metrics.thresholds import Costs, Decision, choose_threshold
 from rarestream.metrics.windowed import WindowedAuc
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ __all__ = [
     "Bounded",
     "Calibration",
     "ClassesAuc",
+    "Costs",
+    "Decision",
     "Estimate",
     "GroupAuc",
     "GroupTable",
@@ -59,6 +62,7 @@ __all__ = [
     "average_precision",
     "brier_score",
     "calibration_error",
+    "choose_threshold",
     "group_auc",
     "lift_curve",
     "log_loss",

@@ -78,7 +78,7 @@ def auc_interval(
     checked_level(level)
     rows = valid_rows("auc_interval", labels, scores, importances)
     value, spread_pos, spread_neg = _native.exact_placed(*rows)
-    n_pos, n_neg = _effective_rows(rows)
+    n_pos, n_neg = effective_rows(rows)
     return interval(Placements(value, spread_pos, spread_neg, n_pos, n_neg), level)
 
 
@@ -116,7 +116,7 @@ def auc_difference(
     b = valid_rows("auc_difference", labels, scores_b, importances)
     gap = _native.placements(*a) - _native.placements(*b)
     value = _native.exact_auc(*a)[4] - _native.exact_auc(*b)[4]
-    variance, freedom = welch(Placements(value, _spread(gap, a, True), _spread(gap, a, False), *_effective_rows(a)))
+    variance, freedom = welch(Placements(value, _spread(gap, a, True), _spread(gap, a, False), *effective_rows(a)))
     if not gap.any():
         return Difference(0.0, 0.0, 0.0, 0.0, level, p_value=1.0)
     if variance <= 0:
@@ -134,7 +134,7 @@ def _spread(values: NDArray[np.float64], rows: ScoredRows, positive: bool) -> fl
     return float(np.average((values[mine] - mean) ** 2, weights=weights))
 
 
-def _effective_rows(rows: ScoredRows) -> tuple[float, float]:
+def effective_rows(rows: ScoredRows) -> tuple[float, float]:
     """Return the effective numbers of positives and negatives."""
     positive = rows.labels > 0
     if rows.importances is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,15 +19,15 @@ class KeptScores:
 
     Parameters
     ----------
-    limit : int
-        Maximum number of rows to keep in memory.
+    limit : int or None
+        Maximum number of rows to keep in memory; None: all.
     leaving : callable, optional
         Called with the labels, scores and importances of each batch that is no longer kept.
     """
 
-    def __init__(self, limit: int, leaving: Callable[..., None] | None = None) -> None:
+    def __init__(self, limit: int | None, leaving: Callable[..., None] | None = None) -> None:
         self.streamed: StreamingAuc | None = None  # holds all rows once there are more than the limit
-        self._free = limit
+        self._free = math.inf if limit is None else limit
         self._leaving = leaving
         self._batches: list[Batch] = []
 
@@ -45,6 +46,8 @@ class KeptScores:
 
     def joined(self) -> Batch:
         """Return all rows as one batch. Only if `streamed` is None."""
+        if not self._batches:
+            return np.zeros(0, np.int8), np.zeros(0), None
         labels, scores, importances = zip(*self._batches, strict=True)
         self._batches.clear()  # before the joined copy is made, so that rows are in memory once only
         weights = None

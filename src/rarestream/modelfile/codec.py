@@ -16,7 +16,7 @@ from rarestream.engines.arrays import checked, dump_largest
 from rarestream.errors import ModelFileError, advice
 from rarestream.features import Columns, Hashed, Space
 from rarestream.learners import make_learner
-from rarestream.metrics import Calibration, SortedCheck, StreamingAuc
+from rarestream.metrics import Calibration, Decision, SortedCheck, StreamingAuc
 from rarestream.metrics.calibration import NUMBERS, checked_share
 from rarestream.modelfile import names
 
@@ -53,6 +53,7 @@ class Saved:
     calibration: Calibration | None = None
     calibrate: bool = True  # False: a model made without a calibration
     negatives_kept: float = 1.0
+    decision: Decision | None = None
 
 
 def encode(model: Saved, kind: str) -> FileParts:
@@ -107,6 +108,8 @@ def encode(model: Saved, kind: str) -> FileParts:
         header["calibrate"] = False
     if model.negatives_kept != 1:
         header["negatives_kept"] = model.negatives_kept
+    if model.decision is not None:
+        header["decision"] = model.decision.record()
     if model.order.runs:
         header["label_order"] = model.order.state()
     for name, array in arrays.items():
@@ -192,6 +195,10 @@ def decode(
             model.calibration = Calibration.from_state(checked(arrays, CALIBRATION, np.dtype(np.float64), len(NUMBERS)))
         model.calibrate = bool(header.get("calibrate", True))
         model.negatives_kept = checked_share(_finite(header.get("negatives_kept", 1.0)))
+        if "decision" in header:
+            model.decision = Decision.from_record(header["decision"])
+            if (model.decision.after_rows or 0) > model.rows:
+                raise ValueError(f"its decision was made after {model.decision.after_rows} rows, more than it learned")
         if model.engine.resumable:
             progress = {key[len(PROGRESS) :]: part for key, part in arrays.items() if key.startswith(PROGRESS)}
             if not all(np.isfinite(part).all() for part in progress.values()):
