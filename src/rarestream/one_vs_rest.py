@@ -622,16 +622,17 @@ class OneVsRest:
             self.rows, self.source = models[0].rows, dict(header["source"])
             if header["rows"] != self.rows:
                 raise ValueError(f"its rows are {header['rows']!r}")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self._n_features, self._features = models[0].n_features, models[0].features
+            self._warned = any(model.order.suspicious for model in models)
+            in_lanes = header["dtype"] == models[0].dtype == "float32" and can_share(learner)
+            if in_lanes and all(model.engine.resumable and model.engine.learner == learner for model in models):
+                self._parts = _InLanes.of(learner, self._scale, models, self._n_features, threads)
+            else:
+                self._parts = _InModels([Model._of(model) for model in models])
+        except (KeyError, TypeError, ValueError, AttributeError, MemoryError) as error:
             if isinstance(error, ModelFileError):
                 raise
             raise ModelFileError(f"{name}: not a model this version can read ({error}).") from None
-        self._n_features, self._features = models[0].n_features, models[0].features
-        self._warned = any(model.order.suspicious for model in models)
-        if self._dtype == "float32" and can_share(learner) and all(model.engine.resumable for model in models):
-            self._parts = _InLanes.of(learner, self._scale, models, self._n_features, threads)
-        else:
-            self._parts = _InModels([Model._of(model) for model in models])
         return self
 
     # -- implementation

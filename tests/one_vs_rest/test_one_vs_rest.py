@@ -25,6 +25,7 @@ from rarestream import (
     RowError,
     SortedRowsWarning,
     auc,
+    modelfile,
 )
 from rarestream.blocks import signs
 from tests.strategies import block_of, examples, hashed_block, random_block
@@ -360,6 +361,47 @@ def test_a_file_of_one_kind_is_not_loaded_as_the_other(tmp_path):
         Model.from_bytes(many.to_bytes())
     with pytest.raises(ModelFileError, match=r"Load it with Model\.load"):
         OneVsRest.from_bytes(two.to_bytes())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classes": ["a"]},
+        {"classes": ["a", "b", "c", "d", "a"]},
+        {"spare": 1},
+        {"models": []},
+        {"models": [3] * 6},
+        {"rows": 7},
+        {"learner": {"name": "none", "settings": {}}},
+        {"dtype": "float16"},
+        {"features": {"space": "columns", "count": 10}},
+        {"source": None},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_file_that_makes_no_sense_is_refused(change):
+    block, codes = rows_of(50)
+    model = OneVsRest()
+    model.learn(block, codes)
+    header, arrays = model._file_parts("resumable")
+    with pytest.raises(ModelFileError, match="topics: not a model this version can read"):
+        OneVsRest.from_bytes(modelfile.to_bytes({**header, **change}, arrays), "topics")
+
+
+@pytest.mark.parametrize("name", ["0.tally", "1.z", "3.n", "index"])
+@pytest.mark.parametrize("harm", ["missing", "short", "other"])
+def test_a_file_with_damaged_arrays_is_refused(name, harm):
+    block, codes = rows_of(50)
+    model = OneVsRest()
+    model.learn(block, codes)
+    header, arrays = model._file_parts("resumable")
+    array = arrays.pop(name)
+    if harm != "missing":
+        arrays[name] = array[:-1] if harm == "short" else array[::-1] * 2
+    if name in ("0.tally", "1.z") and harm == "other":
+        return  # numbers like any other
+    with pytest.raises(ModelFileError, match="topics: not a model"):
+        OneVsRest.from_bytes(modelfile.to_bytes(header, arrays), "topics")
 
 
 def test_what_it_says_of_itself():
