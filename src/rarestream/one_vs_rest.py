@@ -200,7 +200,9 @@ class OneVsRest:
             if not self._parts.resumable:
                 raise ModelFileError(f"{where}: the model was saved for scoring only, so it cannot learn.")
             self._join_space(where, block)
-            codes = self._codes(where, wanted)
+            codes = self._numbers(wanted)
+            if codes is None:
+                codes = self._codes(where, wanted.tolist())
             learned, scores, sorted_rows = self._parts.learn(block, codes, again)
             self.rows += learned
             width = block.width if learned == len(block) else int(block[:learned].indices.max(initial=-1)) + 1
@@ -225,6 +227,13 @@ class OneVsRest:
         before = f"The {learned} rows before it were learned, it was not." if learned else "Nothing was learned."
         reason = overflow(self._learner, self._scale, self._dtype, advice(self._broken or before, ""))
         raise RowError("OneVsRest.learn", learned, block.changed() or reason)
+
+    def _numbers(self, labels: NDArray[Any]) -> Codes | None:
+        """Return the classes of rows if they are numbers of known classes already; else None."""
+        if labels.dtype.kind not in "iu" or not len(labels) or self._classes != list(range(len(self._classes))):
+            return None
+        known = labels.min() >= 0 and labels.max() < len(self._classes)
+        return labels.astype(np.int32) if known else None
 
     def _codes(self, where: str, labels: list[Any]) -> Codes:
         """Return the number of each row's class; new ones join if they may."""
@@ -704,13 +713,15 @@ class _Record:
         self.order = SortedCheck()
         self.calibration = Calibration() if calibrate else None
 
-    def add(self, labels: Labels, scores: NDArray[np.float64], importances: NDArray[np.float64] | None) -> str | None:
+    def add(
+        self, labels: Labels, positives: int, scores: NDArray[np.float64], importances: NDArray[np.float64] | None
+    ) -> str | None:
         """Count rows that are new, and return the warning that they look sorted."""
         rows = ScoredRows(labels, scores, importances)
         self.progress.count(rows)
         if self.calibration is not None:
             self.calibration.count(rows)
-        return self.order.add(labels)
+        return self.order.add(labels, positives)
 
     def copy(self) -> _Record:
         other = _Record(False)
@@ -768,7 +779,7 @@ class _InLanes:
         if not again:
             by_class = np.ascontiguousarray(scores.T)
             for code, record in enumerate(self._records):
-                warning = record.add(signs(codes == code), by_class[code], importances)
+                warning = record.add(signs(codes == code), counts[code], by_class[code], importances)
                 said = (code, warning) if said is None and warning is not None else said
         return learned, scores, said
 
@@ -901,16 +912,15 @@ def _check(where: str, block: Block) -> None:
         raise TypeError(f"{where}: takes a Block, got {type(block).__name__}. Block.of(X) makes one of a matrix.")
 
 
-def _labels_of(where: str, block: Block, labels: ArrayLike | None) -> list[Any]:
-    """Return the class of each row, as values of Python."""
+def _labels_of(where: str, block: Block, labels: ArrayLike | None) -> NDArray[Any]:
+    """Return the class of each row."""
     found = block.classes if labels is None else labels
     if found is None:
         raise DataError(f"{where}: the rows have no classes. Pass them: learn(block, labels).")
     array = found if isinstance(found, np.ndarray) else np.asarray(found, None if _alike(found) else object)
     if array.shape != (len(block),):
         raise DataError(f"{where}: {len(block)} rows need classes of shape ({len(block)},), got {array.shape}.")
-    listed: list[Any] = array.tolist()
-    return listed
+    return array
 
 
 def _alike(labels: Any) -> bool:
