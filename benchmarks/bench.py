@@ -24,6 +24,7 @@ import calls
 import contests
 import learners
 import machine
+import many_classes
 import named
 import peers
 import racing
@@ -36,6 +37,7 @@ PARTS = (
     "learn",
     "text",
     "calls",
+    "classes",
     "accuracy",
     "one-row",
     "metrics",
@@ -88,6 +90,9 @@ def main() -> None:
     if "calls" in parts:
         say(start, "whole calls: fit, train, learn_one, auto")
         results["calls"] = calls.measure(rounds, chosen)
+    if "classes" in parts:
+        say(start, "many classes")
+        results["classes"] = many_classes.measure(rounds, chosen)
     if "one-row" in parts:
         say(start, "rows that come alone")
         results["one row"] = small.one_row(rounds, chosen)

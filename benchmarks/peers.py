@@ -34,6 +34,14 @@ def sgd(penalty: str, *, shuffle: bool) -> Any:
     return SGDClassifier(penalty=penalty, shuffle=shuffle, **settings)
 
 
+def one_vs_rest(**settings: Any) -> Any:
+    """One-vs-rest of SGDClassifier, rows in order."""
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.multiclass import OneVsRestClassifier
+
+    return OneVsRestClassifier(SGDClassifier(penalty="l1", shuffle=False, random_state=0, **settings))
+
+
 def sgd_fit(X: Any, y: NDArray[np.int8], penalty: str, *, shuffle: bool) -> Contestant:
     def prepare() -> Callable[[], Any]:
         model = sgd(penalty, shuffle=shuffle)

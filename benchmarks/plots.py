@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 GROUPS = {  # file: its title, and how the names of its bars begin
-    "learning": ("Learning rows in memory", ("learn vs", "a pass of", "16 settings", "auto on")),
+    "learning": ("Learning rows in memory", ("learn vs", "a pass of", "16 settings", "auto on", "20 classes")),
     "calls": ("What users call", ("fit on", "learn_one", "one row", "Model.learn_one", "DualAveragingClassifier")),
     "text": (
         "Files to a saved model",

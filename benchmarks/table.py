@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import calls
+import many_classes
 import racing
 from contests import LIMIT, OURS, SKLEARN
 from small import COLD, IMPORT_NUMPY, IMPORTS, PATH_SHAPES, STREAMING, TIES, TRAIN_TINY
@@ -94,6 +95,7 @@ def bars(results: Results) -> list[Bar]:
         ratio = _ratio(results, "calls", None, *pair)
         unit = "x slower" if line.slower else "x faster"
         found.append(Bar(line.what, line.must, line.aim, ratio, unit, not line.slower))
+    found += _class_bars(results)
     for shape in PATH_SHAPES:
         for where in (", from a file", ""):
             ratio = _ratio(results, "path", shape, f"size by size{where}", f"path{where}")
@@ -109,6 +111,17 @@ def bars(results: Results) -> list[Bar]:
     found.append(Bar("rarestream --help beyond python -c pass", 0.25, 0.1, late, "s", False))
     ratio = _ratio(results, "starting", None, TRAIN_TINY, IMPORT_NUMPY)
     found.append(Bar(f"{TRAIN_TINY} vs {IMPORT_NUMPY}", 2, 1.5, ratio, "x slower", False))
+    return found
+
+
+def _class_bars(results: Results) -> list[Bar]:
+    found = []
+    for peer, (must, aim) in many_classes.BARS.items():
+        ratio = _ratio(results, "classes", "seconds", peer, many_classes.OURS)
+        found.append(Bar(f"20 classes vs one-vs-rest of {peer}", must, aim, ratio, "x faster", True))
+        aucs = results.get("classes", {}).get("macro AUC", {})
+        missing = (1 - aucs[many_classes.OURS]) / (1 - aucs[peer]) if peer in aucs else None
+        found.append(Bar(f"20 classes, 1 - macro AUC vs {peer}", 1, 0.75, missing, "x of it", False))
     return found
 
 
@@ -201,6 +214,10 @@ def print_small(results: Results) -> None:
         print("\nWhole calls: milliseconds; learn_one and what it is held against: microseconds a row")
         for name, spent in results["calls"].items():
             print(f"{name:56}{spent if name in calls.SINGLE else spent * 1e3:>12.3f}")
+    if "classes" in results:
+        print("\nText of 20 classes, conversions included, one core: milliseconds, macro AUC of rows held out")
+        for name, spent in results["classes"]["seconds"].items():
+            print(f"{name:40}{spent * 1e3:>19.1f}{results['classes']['macro AUC'][name]:>12.4f}")
     if "path" in results:
         print("\nAUC at 50 sizes of a model, one core: seconds")
         _print_columns(results["path"], None, "{:.3f}")

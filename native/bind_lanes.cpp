@@ -130,21 +130,35 @@ public:
 
     std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
                        nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalCounts having,
-                       OptionalLargest largest, const BlockArgument& block, Scale scale,
-                       nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores,
-                       const std::string& isa) const {
+                       OptionalLargest largest, std::optional<InOut<float>> rates, const BlockArgument& block, Scale scale,
+                       nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores, const std::string& isa,
+                       const std::optional<In<std::int32_t>>& classes) const {
         BorrowedRows borrowed(block, table.shape(0));
         RowsView& rows = borrowed.rows;
-        borrowed.borrow_labels(block);
+        if (classes) {
+            if (settings_.any_evidence || settings_.any_half_life)
+                throw std::invalid_argument("lanes that are classes have neither evidence nor a half-life");
+            if (rates && !equal_rates())
+                throw std::invalid_argument("classes have equal rates with the logistic loss and the rate power 0 only");
+            borrowed.borrow_classes(block, *classes);
+        } else {
+            borrowed.borrow_labels(block);
+        }
         const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(settings_.lanes);
-        if (scores.shape(0) != n || scores.shape(1) != lanes || table.shape(1) != 2 * lanes || counts.size() != 2 ||
+        if (scores.shape(0) != n || scores.shape(1) != lanes ||
+            table.shape(1) != (rates ? (lanes + 15) / 16 * 16 : 2 * lanes) ||
+            (rates && (!classes || rates->size() != table.shape(0))) || counts.size() != (classes ? 2 * lanes : 2) ||
             means.shape(0) != 4 || means.shape(1) != lanes)
             throw std::invalid_argument("lanes: the shapes of the arrays do not match");
         check_scale(scale, largest, table.shape(0));
         check_having(having, table.shape(0));
-        const LaneState state{table.data(),     static_cast<std::int64_t>(table.shape(0)),
-                              pairs_in(having), largest ? largest->data() : nullptr,
-                              counts.data(),    means.data()};
+        const LaneState state{table.data(),
+                              static_cast<std::int64_t>(table.shape(0)),
+                              pairs_in(having),
+                              largest ? largest->data() : nullptr,
+                              counts.data(),
+                              means.data(),
+                              rates ? rates->data() : nullptr};
         const LaneLearn kernel = kernels_of(isa).learn;
         nb::gil_scoped_release released;
         borrowed.copy_unless_sealed();
@@ -170,7 +184,8 @@ public:
         check_having(having, table.shape(0));
         const LaneState state{table.data(),     static_cast<std::int64_t>(table.shape(0)),
                               pairs_in(having), largest ? largest->data() : nullptr,
-                              counts.data(),    nullptr};
+                              counts.data(),    nullptr,
+                              nullptr};
         const LaneScore kernel = kernels_of("").score;
         nb::gil_scoped_release released;
         borrowed.copy_unless_sealed();
@@ -180,6 +195,15 @@ public:
     }
 
 private:
+    // Whether n is the same for all lanes: v grows by the same amount whatever a slope is, and no lane looks at it
+    // otherwise.
+    bool equal_rates() const {
+        bool equal = !settings_.any_proximal && !settings_.any_weight_power;
+        for (int l = 0; l < settings_.lanes; ++l)
+            equal = equal && settings_.logistic[l] > 0 && settings_.power_code[l] == POWER_0 &&
+                    settings_.beta[l] == settings_.beta[0];
+        return equal;
+    }
     static Pair<float>* pairs_in(const OptionalCounts& having) {
         return having ? reinterpret_cast<Pair<float>*>(having->data()) : nullptr;
     }
@@ -274,7 +298,8 @@ void bind_lanes(nb::module_& m) {
         .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
         .def_prop_ro("lanes", &LaneKernel::lanes)
         .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(),
-             no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "")
+             no_convert().none(), no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "",
+             no_convert().none() = nb::none())
         .def("score", &LaneKernel::score, no_convert(), no_convert(), no_convert().none(), no_convert().none(),
              no_convert(), no_convert(), enum_arg(), no_convert());
 }

@@ -144,6 +144,16 @@ public:
         rows.importances = importances_ ? importances_->data() : nullptr;
     }
 
+    // For learning classes, which are passed beside the block.
+    void borrow_classes(const BlockArgument& block, const In<std::int32_t>& classes) {
+        importances_ = block.importances();
+        const std::size_t n = static_cast<std::size_t>(rows.size);
+        if (classes.size() != n || (importances_ && importances_->size() != n))
+            throw std::invalid_argument("learn: classes and importances must have one entry per row");
+        rows.classes = classes.data();
+        rows.importances = importances_ ? importances_->data() : nullptr;
+    }
+
     // To be called before a kernel reads the rows. Drops the first row that has an index outside of the state, and all
     // that follow.
     void copy_unless_sealed() {

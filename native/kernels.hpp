@@ -23,6 +23,7 @@ struct RowsView {
     const std::int8_t* labels;  // null when only scoring
     const double* importances;  // null: 1 each
     std::int64_t size;
+    const std::int32_t* classes = nullptr;  // in place of labels where lanes are classes: lanes/types.hpp
 };
 
 // The two numbers of a coordinate are adjacent, so that one cache line brings both. n is the square root of v.

@@ -28,6 +28,7 @@ def test_the_public_names():
         "ModelBusyError",
         "ModelFileError",
         "NotCalibratedError",
+        "OneVsRest",
         "OutputError",
         "RarestreamError",
         "RowError",

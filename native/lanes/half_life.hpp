@@ -24,7 +24,7 @@ struct DecayFactors {
 };
 
 // The shares of a row in the mean scores of its class under several lanes: share_in_mean, without a branch.
-RARESTREAM_ALWAYS_INLINE DoubleRegister shares_in_means(double share, double all, DoubleRegister half_lives) {
+RARESTREAM_ALWAYS_INLINE DoubleRegister shares_in_means(DoubleRegister share, double all, DoubleRegister half_lives) {
     const DoubleRegister excess = (LOG_2 * all) / half_lives, one = broadcast(1.0);
     const DoubleRegister found = share * (excess > one ? excess : one);
     return found < one ? found : one;

@@ -15,6 +15,12 @@
 namespace rarestream {
 inline namespace RARESTREAM_ISA {
 
+// A number of lanes, for functions that are templates of it.
+template <int W>
+struct Width {
+    static constexpr int value = W;
+};
+
 // Calls wide(first lane) for every sixteen lanes, and narrow(first lane) for the last eight if there are such.
 template <class Wide, class Narrow>
 RARESTREAM_ALWAYS_INLINE void for_each_group(int lanes, Wide&& wide, Narrow&& narrow) {
@@ -22,6 +28,29 @@ RARESTREAM_ALWAYS_INLINE void for_each_group(int lanes, Wide&& wide, Narrow&& na
     for (; g + 16 <= lanes; g += 16) wide(g);
     if (g < lanes) narrow(g);
 }
+
+// Calls f(Width, Width, first lane) for lanes two groups at a time: sixteen and sixteen, eight or none, or eight.
+template <class Function>
+RARESTREAM_ALWAYS_INLINE void for_each_pair(int lanes, Function&& f) {
+    int g = 0;
+    for (; g + 32 <= lanes; g += 32) f(Width<16>{}, Width<16>{}, g);
+    if (lanes - g == 24) f(Width<16>{}, Width<8>{}, g);
+    if (lanes - g == 16) f(Width<16>{}, Width<0>{}, g);
+    if (lanes - g == 8) f(Width<8>{}, Width<0>{}, g);
+}
+
+// The class of a row as numbers of lanes: 1 for its lane, 0 for all others.
+class PositiveLane {
+    double flags_[MAX_LANES] = {};
+    std::int32_t lane_ = 0;
+
+public:
+    const double* of(std::int32_t lane, int lanes) {
+        flags_[lane_] = 0;
+        if (0 <= lane && lane < lanes) flags_[lane_ = lane] = 1;
+        return flags_;
+    }
+};
 
 // Whether the step of some lane would exceed STEP_LIMIT of learn.hpp. While all scores are moderate so are the class means,
 // and then the row's length and importance alone decide.
@@ -58,16 +87,18 @@ private:
     }
 };
 
-template <bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
+template <LaneKind Kind, bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
 std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState& state, const RowsView& rows, Scale scale,
                          float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
     LaneDecay<HalfLives> decay(settings_of_lanes, state);
     const LaneSettings& settings = decay.settings();  // in the units of the row
-    const std::int64_t stride = 2 * settings.lanes;
+    constexpr bool Classes = Kind != LaneKind::settings, EqualRates = Kind == LaneKind::equal_rates;
+    const std::int64_t stride = EqualRates ? equal_rates_stride(settings) : 2 * settings.lanes;
     const Prefetcher prefetcher(state.table, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
     const Prefetcher count_prefetcher(state.having, sizeof(Pair<float>), HasEvidence ? state.size : 0, rows);
     LaneStepLimit limit(settings, state);
     float z_slopes[MAX_LANES], v_slopes[MAX_LANES];
+    PositiveLane positive_lane;
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<float> row(rows, i);
         decay.begin_row();
@@ -79,6 +110,11 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                     prefetcher.prefetch_all_lines(r.at + p);
                     xx = xx + x * x;
                     store(scratch.x + p, x);
+                    if (EqualRates) {
+                        const F32 n = gather_numbers(state.rates, at);
+                        store(scratch.n + p, n);
+                        store(scratch.z + p, x / (settings.beta[0] + n));
+                    }
                     if (!HasEvidence) return;
                     count_prefetcher.prefetch(r.at + p);
                     F32 positives, negatives;
@@ -93,36 +129,43 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
         float* const row_scores = scores + i * settings.lanes;
         const float u = static_cast<float>(dot.u);
         const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
+        const auto score_group = [&](auto width, int g) RARESTREAM_INLINE_LAMBDA {
+            score_lanes<decltype(width)::value, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u,
+                                                                                  weights_of(g), row_scores);
+        };
         const auto score_all = [&] {
-            for_each_group(
-                settings.lanes,
-                [&](int g) {
-                    score_lanes<16, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u,
-                                                                      weights_of(g), row_scores);
-                },
-                [&](int g) {
-                    score_lanes<8, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u,
-                                                                     weights_of(g), row_scores);
+            if constexpr (EqualRates)
+                for_each_pair(settings.lanes, [&](auto one, auto more, int g) {
+                    score_equal_rates<decltype(one)::value, decltype(more)::value, L1>(settings, g, state.table, row,
+                                                                                       scratch.z, u, row_scores);
                 });
+            else
+                for_each_group(
+                    settings.lanes, [&](int g) { score_group(Width<16>{}, g); },
+                    [&](int g) { score_group(Width<8>{}, g); });
         };
         score_all();
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // such a row is scored, and changes nothing
         const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
         if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (h > 1 ? h : 1))) return i;
-        const bool positive = rows.labels[i] > 0;
-        double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
-        if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
-        n += h;
-        const LossInput input{positive, h, n, n + others, others / (n + others), dot.u};
+        const LossInput input = [&]() -> LossInput {
+            if (Classes) return {false, h, 0, 0, 0, dot.u, positive_lane.of(rows.classes[i], settings.lanes)};
+            const bool positive = rows.labels[i] > 0;
+            double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
+            if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
+            n += h;
+            return {positive, h, n, n + others, others / (n + others), dot.u};
+        }();
         const DecayFactors* const factors = decay.factors(h);
         for (int g = 0; g < settings.lanes; g += LANE_GROUP)
-            loss_slopes<HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
+            loss_slopes<Kind, HalfLives>(settings, state, g, input, factors, row_scores, z_slopes, v_slopes);
         if (row.exceeds_largest) {
             for (std::int64_t p = 0; p < row.k; ++p) {
                 if (scratch.rescale[p] == 1) continue;
                 float* all = state.table + row.at[p] * stride;
                 for (std::int64_t l = 0; l < stride; ++l) all[l] *= scratch.rescale[p];
+                if (EqualRates) scratch.n[p] *= scratch.rescale[p];
                 state.largest[row.at[p]] = std::fabs(row.x[p]);
             }
             if (Proximal) {  // the step needs the weights as they are now; the scores remain those before
@@ -133,39 +176,57 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
             }
         }
         decay.prepare_next_row();
-        for_each_group(
-            settings.lanes,
-            [&](int g) {
-                step_lanes<16, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
-            },
-            [&](int g) {
-                step_lanes<8, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+        if constexpr (EqualRates) {
+            step_rates(state.rates, row, scratch.x, scratch.n, static_cast<float>(h * (dot.u * dot.u)));
+            for_each_pair(settings.lanes, [&](auto one, auto more, int g) {
+                step_equal_rates<decltype(one)::value, decltype(more)::value>(settings, g, state.table, row, scratch.x,
+                                                                              z_slopes);
             });
+        } else {
+            for_each_group(
+                settings.lanes,
+                [&](int g) {
+                    step_lanes<16, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+                },
+                [&](int g) {
+                    step_lanes<8, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
+                });
+        }
     }
     decay.begin_row();
     return rows.size;
 }
 
 // What fits lanes of which some are proximal, and some may have l1 or a power.
-template <bool HasEvidence, bool HalfLives>
+template <LaneKind Kind, bool HasEvidence, bool HalfLives>
 LaneLearn pick_lanes(bool l1, bool power) {
-    return l1      ? learn_lanes<true, true, true, HasEvidence, HalfLives>
-           : power ? learn_lanes<true, false, true, HasEvidence, HalfLives>
-                   : learn_lanes<true, false, false, HasEvidence, HalfLives>;
+    return l1      ? learn_lanes<Kind, true, true, true, HasEvidence, HalfLives>
+           : power ? learn_lanes<Kind, true, false, true, HasEvidence, HalfLives>
+                   : learn_lanes<Kind, true, false, false, HasEvidence, HalfLives>;
+}
+
+// What fits lanes without evidence and half-lives.
+template <LaneKind Kind>
+LaneLearn pick_plain_lanes(const LaneSettings& settings) {
+    const bool l1 = settings.any_l1;
+    if (settings.any_weight_power) return pick_lanes<Kind, false, false>(l1, true);
+    if (settings.any_proximal)
+        return l1 ? learn_lanes<Kind, true, true, false, false, false>
+                  : learn_lanes<Kind, true, false, false, false, false>;
+    return l1 ? learn_lanes<Kind, false, true, false, false, false> : learn_lanes<Kind, false, false, false, false, false>;
 }
 
 inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
                                     float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
     const bool l1 = settings.any_l1, power = settings.any_weight_power, evidence = settings.any_evidence;
-    const auto plain =
-        settings.any_proximal
-            ? (l1 ? learn_lanes<true, true, false, false, false> : learn_lanes<true, false, false, false, false>)
-            : (l1 ? learn_lanes<false, true, false, false, false> : learn_lanes<false, false, false, false, false>);
+    constexpr LaneKind one = LaneKind::settings, classes = LaneKind::classes, equal = LaneKind::equal_rates;
     const auto kernel = settings.any_half_life
-                            ? (evidence ? pick_lanes<true, true>(l1, power) : pick_lanes<false, true>(l1, power))
-                        : evidence ? pick_lanes<true, false>(l1, power)
-                        : power    ? pick_lanes<false, false>(l1, power)
-                                   : plain;
+                            ? (evidence ? pick_lanes<one, true, true>(l1, power) : pick_lanes<one, false, true>(l1, power))
+                        : evidence     ? pick_lanes<one, true, false>(l1, power)
+                        : state.rates  ? (l1 ? learn_lanes<equal, false, true, false, false, false>
+                                             : learn_lanes<equal, false, false, false, false, false>)
+                        : rows.classes ? pick_plain_lanes<classes>(settings)
+                                       : pick_plain_lanes<one>(settings);
     return kernel(settings, state, rows, scale, scores, scratch, scaled_weights);
 }
 

@@ -31,42 +31,93 @@ RARESTREAM_ALWAYS_INLINE F32 narrowed(const F64& v) {
 // What the slopes depend on besides the scores of the row.
 struct LossInput {
     bool positive;
-    double h;      // importance
-    double n;      // rows of its class by importance, this one included
-    double all;    // rows of both classes
-    double share;  // of the other class among all rows
-    double u;      // scale of the row
+    double h;                           // importance
+    double n;                           // rows of its class by importance, this one included
+    double all;                         // rows of both classes
+    double share;                       // of the other class among all rows
+    double u;                           // scale of the row
+    const double* positives = nullptr;  // where lanes are classes, in place of all that differs then: 1 or 0 for each lane
 };
+
+// The same for the lanes of one register.
+struct LossInputs {
+    using D = DoubleRegister;
+    D own_mean, mean_of_others, y, target, part, share;  // part: of the row among the rows of its class
+
+    // Lanes that share their labels.
+    RARESTREAM_ALWAYS_INLINE LossInputs(const LossInput& row, const D& own, const D& others)
+        : own_mean(own), mean_of_others(others), y(broadcast(row.positive ? 1.0 : -1.0)),
+          target(broadcast(row.positive ? 1.0 : 0.0)), part(broadcast(row.h / row.n)), share(broadcast(row.share)) {}
+
+    // Lanes that are classes: a and b are the mean scores of positives and negatives, n_pos and n_neg the rows so far.
+    RARESTREAM_ALWAYS_INLINE LossInputs(const D& positive, const D& a, const D& b, const D& n_pos, const D& n_neg, double h)
+        : own_mean(positive > 0 ? a : b), mean_of_others(positive > 0 ? b : a),
+          y(positive > 0 ? broadcast(1.0) : broadcast(-1.0)), target(positive), part(h / (positive > 0 ? n_pos : n_neg)),
+          share((positive > 0 ? n_neg : n_pos) / (n_pos + n_neg)) {}
+};
+
+// Counts the row in the lanes of the register from l on, which are classes, and returns what its slopes depend on there.
+template <class D>
+RARESTREAM_ALWAYS_INLINE LossInputs counted(const LaneSettings& settings, const LaneState& state, int l,
+                                            const LossInput& row) {
+    double *const positives = state.counts + l, *const negatives = positives + settings.lanes;
+    const double* const a = state.means + l;
+    const D positive = load_register<D>(row.positives + l);
+    const D n_pos = load_register<D>(positives) + row.h * positive;
+    const D n_neg = load_register<D>(negatives) + row.h * (1.0 - positive);
+    store_register(positives, n_pos);
+    store_register(negatives, n_neg);
+    return {positive, load_register<D>(a), load_register<D>(a + settings.lanes), n_pos, n_neg, row.h};
+}
 
 // For eight lanes from g on: writes by how much the row changes z (z_slopes x) and v (v_slopes x^2), and updates the class
 // means and intercepts. `decay` is read where some lane has a half-life.
-template <bool HalfLives>
+template <LaneKind Kind, bool HalfLives>
 inline void loss_slopes(const LaneSettings& settings, const LaneState& state, int g, const LossInput& row,
                         const DecayFactors* decay, const float* scores, float* z_slopes, float* v_slopes) {
     using D = DoubleRegister;
     constexpr int STEP = F64::PER_REGISTER;
     const auto at = [](const double* p, int i) RARESTREAM_INLINE_LAMBDA { return load_register<D>(p + i * STEP); };
+    constexpr bool Classes = Kind != LaneKind::settings, EqualRates = Kind == LaneKind::equal_rates;
+    static_assert(!(Classes && HalfLives), "the time of a lane with a half-life is that of all lanes");
     double* const own_means = state.means + (row.positive ? 0 : settings.lanes) + g;
     const double* const other_means = state.means + (row.positive ? settings.lanes : 0) + g;
-    const double y = row.positive ? 1 : -1, part = row.h / row.n;
     const F64 s = widened<double>(load(scores + g));
-    F64 c;
+    F64 c, targets;
     for (int i = 0; i < F64::PARTS; ++i) {
-        const D mean = at(own_means, i), error = margin_error(s.part[i], at(other_means, i), y);
-        if constexpr (HalfLives)
-            store_register(own_means + i * STEP,
-                           mean + shares_in_means(part, row.all, at(decay->half_life + g, i)) * (s.part[i] - mean));
-        else
-            store_register(own_means + i * STEP, mean + part * (s.part[i] - mean));
-        c.part[i] = pairwise_slope(row.share, error) * (y * error > 0 ? 1.0 - at(settings.hinge + g, i) : broadcast(1.0));
+        const LossInputs input = [&]() RARESTREAM_INLINE_LAMBDA {
+            if constexpr (Classes)
+                return counted<D>(settings, state, g + i * STEP, row);
+            else
+                return LossInputs(row, at(own_means, i), at(other_means, i));
+        }();
+        const D mean = input.own_mean;
+        D part = input.part;
+        if constexpr (HalfLives) part = shares_in_means(part, row.all, at(decay->half_life + g, i));
+        const D moved = mean + part * (s.part[i] - mean);
+        if constexpr (Classes) {
+            double *const a = state.means + g + i * STEP, *const b = a + settings.lanes;
+            store_register(a, input.target > 0 ? moved : input.mean_of_others);
+            store_register(b, input.target > 0 ? input.mean_of_others : moved);
+        } else {
+            store_register(own_means + i * STEP, moved);
+        }
+        targets.part[i] = input.target;
+        if constexpr (EqualRates) continue;  // the loss is logistic
+        const D error = margin_error(s.part[i], input.mean_of_others, input.y);
+        c.part[i] =
+            pairwise_slope(input.share, error) * (input.y * error > 0 ? 1.0 - at(settings.hinge + g, i) : broadcast(1.0));
     }
-    if (settings.group_has_logistic[g / LANE_GROUP]) {
+    if (EqualRates || settings.group_has_logistic[g / LANE_GROUP]) {
         double *const w0 = state.means + 2 * settings.lanes + g, *const n0 = w0 + settings.lanes;
         F64 weight, squares;
         for (int i = 0; i < F64::PARTS; ++i) {
             weight.part[i] = at(w0, i);
-            const D slope = logistic_slope(s.part[i] + weight.part[i], row.positive);
-            c.part[i] = at(settings.logistic + g, i) > 0 ? slope : c.part[i];
+            const D slope = logistic_slope(s.part[i] + weight.part[i], targets.part[i]);
+            if constexpr (EqualRates)
+                c.part[i] = slope;
+            else
+                c.part[i] = at(settings.logistic + g, i) > 0 ? slope : c.part[i];
             D root = at(n0, i);
             if constexpr (HalfLives) root = root * at(decay->n0 + g, i);
             squares.part[i] = root * root + (at(settings.intercept_rate + g, i) > 0 ? row.h * slope * slope : D{});
@@ -83,6 +134,7 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
     F64 z_slope = c * hu;
     if constexpr (HalfLives) z_slope = z_slope * F64::load(decay->per_s + g);
     store(z_slopes + g, narrowed(z_slope));
+    if constexpr (EqualRates) return;  // v grows by the same amount in all lanes
     // v grows with |c|^r: the powers in use without a branch. Where the slope is 0 it does not grow, whatever r.
     const F32 slopes = narrowed(c);
     F32 size, powers;

@@ -95,6 +95,117 @@ inline void score_lanes(const LaneSettings& settings, int g, const float* table,
     (V::load(settings.minus_gamma + g) * sums * V::all(u)).store(scores + g);
 }
 
+// How many numbers of the table a coordinate has, for classes with equal rates: whole cache lines.
+RARESTREAM_ALWAYS_INLINE std::int64_t equal_rates_stride(const LaneSettings& settings) {
+    return (settings.lanes + 15) / 16 * 16;
+}
+
+// The sums of W lanes from g on, and their step, for classes with equal rates; nothing where W is 0.
+template <int W, bool L1>
+struct EqualRatesSums {
+    using V = LaneVector<W>;
+    const LaneSettings& settings;
+    const int g;
+    const V lam;
+    V sums[4];
+
+    RARESTREAM_ALWAYS_INLINE EqualRatesSums(const LaneSettings& settings_, int g_)
+        : settings(settings_), g(g_), lam(V::load(settings_.lam + g_)), sums{V::all(0), V::all(0), V::all(0), V::all(0)} {}
+    RARESTREAM_ALWAYS_INLINE void add(int i, const float* z, float x) {
+        const V own = V::load(z + g);
+        sums[i] = sums[i] + (L1 ? soft_threshold(own, lam) : own) * V::all(x);
+    }
+    RARESTREAM_ALWAYS_INLINE void store(float u, float* scores) const {
+        const V all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        (V::load(settings.minus_gamma + g) * all * V::all(u)).store(scores + g);
+    }
+};
+template <bool L1>
+struct EqualRatesSums<0, L1> {
+    EqualRatesSums(const LaneSettings&, int) {}
+    void add(int, const float*, float) {}
+    void store(float, float*) const {}
+};
+template <int W>
+struct EqualRatesStep {
+    using V = LaneVector<W>;
+    const int g;
+    const V slope;
+
+    RARESTREAM_ALWAYS_INLINE EqualRatesStep(int g_, const float* z_slopes) : g(g_), slope(V::load(z_slopes + g_)) {}
+    RARESTREAM_ALWAYS_INLINE void take(float* z, float x) const { (V::load(z + g) + slope * V::all(x)).store(z + g); }
+};
+template <>
+struct EqualRatesStep<0> {
+    EqualRatesStep(int, const float*) {}
+    void take(float*, float) const {}
+};
+
+// The numbers of some coordinates. Not by way of memory: a vector can be loaded from there only later.
+RARESTREAM_ALWAYS_INLINE F32 gather_numbers(const float* from, const std::int32_t* at) {
+#if defined(__AVX2__)
+    F32 out;
+    out.part[0] = (FloatRegister)_mm256_setr_ps(from[at[0]], from[at[1]], from[at[2]], from[at[3]], from[at[4]],
+                                                from[at[5]], from[at[6]], from[at[7]]);
+    return out;
+#else
+    float found[LANES];
+    for (int l = 0; l < LANES; ++l) found[l] = from[at[l]];
+    return load(found);
+#endif
+}
+
+// The scores of the W lanes from g on for classes with equal rates, and of W2 lanes more: the row is read once for both.
+// `per_rate` has the values of the row, each divided by beta + n of its coordinate. Four sums of a lane, so that one need
+// not wait for the other.
+template <int W, int W2, bool L1>
+inline void score_equal_rates(const LaneSettings& settings, int g, const float* table, const Row<float>& row,
+                              const float* per_rate, float u, float* scores) {
+    const std::int64_t stride = equal_rates_stride(settings), k = row.k;
+    const std::int32_t* const at = row.at;
+    EqualRatesSums<W, L1> one(settings, g);
+    EqualRatesSums<W2, L1> more(settings, g + W);
+    std::int64_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+        for (int i = 0; i < 4; ++i) {
+            const float *const z = table + at[p + i] * stride, x = per_rate[p + i];
+            one.add(i, z, x);
+            more.add(i, z, x);
+        }
+    }
+    for (; p < k; ++p) {
+        one.add(0, table + at[p] * stride, per_rate[p]);
+        more.add(0, table + at[p] * stride, per_rate[p]);
+    }
+    one.store(u, scores);
+    more.store(u, scores);
+}
+
+// The step of z of these classes.
+template <int W, int W2>
+inline void step_equal_rates(const LaneSettings& settings, int g, float* table, const Row<float>& row, const float* x,
+                             const float* z_slopes) {
+    const std::int64_t stride = equal_rates_stride(settings), k = row.k;
+    const std::int32_t* const at = row.at;
+    const EqualRatesStep<W> one(g, z_slopes);
+    const EqualRatesStep<W2> more(g + W, z_slopes);
+    for (std::int64_t p = 0; p < k; ++p) {
+        float* const z = table + at[p] * stride;
+        one.take(z, x[p]);
+        more.take(z, x[p]);
+    }
+}
+
+// The step of n = sqrt(v) of the coordinates of a row, which had the roots `n`: v grows by v_slope x^2.
+inline void step_rates(float* rates, const Row<float>& row, const float* x, const float* n, float v_slope) {
+    for (std::int64_t p = 0; p < row.k; p += LANES) {
+        const F32 values = load(x + p), before = load(n + p);
+        float after[LANES];
+        store(after, square_root(before * before + v_slope * (values * values)));
+        for (int l = 0; l < LANES && p + l < row.k; ++l) rates[row.at[p + l]] = after[l];
+    }
+}
+
 // Updates z and n of the W lanes from g on: the step of dual averaging, and in proximal lanes (FTRL) the term of the old
 // weight.
 template <int W, bool Proximal>

@@ -37,13 +37,21 @@ struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they ca
     LaneHalfLives half_lives;
 };
 
+// Lanes are settings, which share the labels of the rows; or, where RowsView::classes is not null, they are classes with
+// the same settings: row i is positive in lane classes[i] and negative in all others, and in all if there is no such lane.
+//
+// Where v grows by the same amount whatever the slope is (r = 0), n is the same for all classes: they have equal rates.
+// Then a coordinate holds z of all lanes, in whole cache lines, and its n is in LaneState::rates.
+enum class LaneKind { settings, classes, equal_rates };
+
 // Owned by NumPy.
 struct LaneState {
     float* table;  // [size][2 lanes]: z of sixteen lanes, their n, and so on; the last group may be of eight
     std::int64_t size;
     Pair<float>* having;  // how many positives and negatives have the feature; null where no lane has evidence
     float* largest;
-    double *counts, *means;  // n_pos, n_neg; [a, b, w0, n0][lanes]
+    double *counts, *means;  // n_pos, n_neg, or [n_pos, n_neg][lanes] of classes; [a, b, w0, n0][lanes]
+    float* rates;            // n of every coordinate, for classes with equal rates; else null
 };
 
 // scores is [rows][lanes]; scaled_weights has space for [longest row][lanes] where a lane is proximal. Returns the number

@@ -35,6 +35,7 @@ _PACKAGES = {
     "learners": ["Learner", "learner_names", "make_learner"],  # and every registered learner
     "metrics": ["Estimate", "StreamingAuc", "WindowedAuc", "auc", "auc_interval"],
     "model": ["Model"],
+    "one_vs_rest": ["OneVsRest"],
     "readers": ["read"],
 }
 _PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}

@@ -38,6 +38,7 @@ from rarestream.metrics.exact import auc_interval as auc_interval
 from rarestream.metrics.streaming import StreamingAuc as StreamingAuc
 from rarestream.metrics.windowed import WindowedAuc as WindowedAuc
 from rarestream.model import Model as Model
+from rarestream.one_vs_rest import OneVsRest as OneVsRest
 from rarestream.readers.stream import read as read
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "ModelFileError",
     "NotCalibratedError",
     "Oam",
+    "OneVsRest",
     "Opauc",
     "OutputError",
     "RarestreamError",

@@ -309,10 +309,12 @@ class LaneKernel:
         means: NDArray[np.float64],
         having: NDArray[np.float32] | None,
         largest: NDArray[np.float32] | None,
+        rates: NDArray[np.float32] | None,
         block: Block,
         scale: Scale | int,
         scores: NDArray[np.float32],
         isa: str = "",
+        classes: NDArray[np.int32] | None = None,
         /,
     ) -> int: ...
     def score(

@@ -73,6 +73,8 @@ class Block:
         Whether no other code can write to `indptr` and `indices`.
     space : Hashed or None
         The feature space whose slots the indices are; None: they are column numbers.
+    classes : array or None
+        The class of each row, text or numbers, where there are more than two: for `OneVsRest`.
     """
 
     indptr: Indptr
@@ -84,6 +86,7 @@ class Block:
     tags: NDArray[Any] | None = None
     own: bool = False
     space: Hashed | None = None
+    classes: NDArray[Any] | None = None
 
     @classmethod
     def of(
@@ -92,6 +95,7 @@ class Block:
         labels: ArrayLike | None = None,
         importances: ArrayLike | None = None,
         tags: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
     ) -> Block:
         """Make a Block of rows in memory.
 
@@ -106,6 +110,8 @@ class Block:
             0, or between 1e-100 and 1e12. A row of importance h counts as h rows; one of importance 0 is ignored.
         tags : array-like of shape (rows,), optional
             Anything that identifies a row.
+        classes : array-like of shape (rows,), optional
+            The class of each row, text or numbers, where there are more than two: for `OneVsRest`.
 
         Returns
         -------
@@ -123,8 +129,9 @@ class Block:
             *rows[:4],
             None if labels is None else _labels(labels, n),
             None if importances is None else checked_importances(importances, n),
-            None if tags is None else _tags(tags, n),
+            None if tags is None else _one_per_row(tags, n, "tags"),
             rows[4],
+            classes=None if classes is None else _one_per_row(classes, n, "classes"),
         )
 
     @classmethod
@@ -226,6 +233,7 @@ class Block:
             None if self.tags is None else self.tags[start:stop],
             self.own,
             self.space,
+            None if self.classes is None else self.classes[start:stop],
         )
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Block:
@@ -255,6 +263,7 @@ class Block:
             None if self.tags is None else self.tags[rows],
             True,
             self.space,
+            None if self.classes is None else self.classes[rows],
         )
 
     def balanced(self) -> Block:
@@ -311,7 +320,7 @@ def concatenate(blocks: Iterable[Block]) -> Block:
     Raises
     ------
     DataError
-        If only some blocks have labels, or their feature spaces differ.
+        If only some blocks have labels or classes, or their feature spaces differ.
     """
     parts = list(blocks)
     if not parts:
@@ -320,9 +329,10 @@ def concatenate(blocks: Iterable[Block]) -> Block:
         )
     if len(parts) == 1:
         return parts[0]
-    labelled = sum(part.labels is not None for part in parts)
-    if 0 < labelled < len(parts):
-        raise DataError(f"Block: {labelled} of {len(parts)} blocks have labels; all or none must.")
+    for what in ("labels", "classes"):
+        having = sum(getattr(part, what) is not None for part in parts)
+        if 0 < having < len(parts):
+            raise DataError(f"Block: {having} of {len(parts)} blocks have {what}; all or none must.")
     space = _joined_space(parts)
     rows = [len(part) for part in parts]
     starts = [np.zeros(1, np.int64)]
@@ -338,6 +348,7 @@ def concatenate(blocks: Iterable[Block]) -> Block:
         _filled([part.tags for part in parts], rows, None),
         True,
         space,
+        _filled([part.classes for part in parts], rows, None),
     )
 
 
@@ -594,8 +605,8 @@ def importance_rule(value: float) -> str:
     )
 
 
-def _tags(tags: ArrayLike, n: int) -> NDArray[Any]:
-    values = np.array(tags)
+def _one_per_row(entries: ArrayLike, n: int, what: str) -> NDArray[Any]:
+    values = np.array(entries)
     if values.shape != (n,):
-        raise DataError(f"Block: {n} rows need tags of shape ({n},), got {values.shape}.")
+        raise DataError(f"Block: {n} rows need {what} of shape ({n},), got {values.shape}.")
     return values

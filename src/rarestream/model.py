@@ -1162,25 +1162,28 @@ class Model:
     def _file_parts(self, kind: str) -> FileParts:
         """Return the header and the arrays of a file, all of one moment."""
         with self._reading("save"):
-            saved = Saved(
-                self._engine,
-                self.dtype,
-                self._n_features,
-                self.rows,
-                self.positives,
-                self.progress,
-                self.order,
-                self.source,
-                self.metrics,
-                self.chosen_by,
-                self.pruned_from,
-                self.features,
-                self._calibration,
-                self.calibrate,
-                self.negatives_kept,
-                self.decision,
-            )
-            return encode(saved, kind)
+            return encode(self._saved(), kind)
+
+    def _saved(self) -> Saved:
+        """Return everything of the model that a file stores; it shares memory with the model."""
+        return Saved(
+            self._engine,
+            self.dtype,
+            self._n_features,
+            self.rows,
+            self.positives,
+            self.progress,
+            self.order,
+            self.source,
+            self.metrics,
+            self.chosen_by,
+            self.pruned_from,
+            self.features,
+            self._calibration,
+            self.calibrate,
+            self.negatives_kept,
+            self.decision,
+        )
 
     # -- feature spaces
 
@@ -1204,15 +1207,8 @@ class Model:
     def _check_space(self, where: str, space: Hashed | None) -> Space | None:
         """Return the model's space; DataError unless rows of the other one, None for column numbers, belong to it."""
         mine = self.features
-        if mine is None or mine.compatible(space):
-            return mine
-        if space is None:
-            way = "Read or make the rows as they were for training, with features=model.features."
-        elif isinstance(mine, Hashed):
-            way = f"Hash the rows with {advice(f'bits={mine.bits}', f'--bits {mine.bits}')}, or train a new model."
-        else:
-            way = "Use rows with column numbers, or train a new model on these."
-        raise DataError(f"{where}: the rows have {described(space)}, but the model has {mine.describe()}. {way}")
+        check_space(where, mine, space)
+        return mine
 
     def _named_row(
         self,
@@ -1272,6 +1268,19 @@ class Model:
             yield
         finally:
             self._gate.end_scoring()
+
+
+def check_space(where: str, mine: Space | None, space: Hashed | None) -> None:
+    """Raise a DataError unless rows of a space, None for column numbers, belong to that of a model, if it has one."""
+    if mine is None or mine.compatible(space):
+        return
+    if space is None:
+        way = "Read or make the rows as they were for training, with features=model.features."
+    elif isinstance(mine, Hashed):
+        way = f"Hash the rows with {advice(f'bits={mine.bits}', f'--bits {mine.bits}')}, or train a new model."
+    else:
+        way = "Use rows with column numbers, or train a new model on these."
+    raise DataError(f"{where}: the rows have {described(space)}, but the model has {mine.describe()}. {way}")
 
 
 def _check(where: str, block: Block) -> None:

@@ -118,7 +118,7 @@ def test_junk_is_refused(junk):
 def test_a_newer_format_names_itself_and_the_way_on():
     header, arrays = parts(trained())
     newer = modelfile.to_bytes(header, arrays).replace(b'\\"format\\":1', b'\\"format\\":7')
-    with pytest.raises(ModelFileError, match=r"spam.rare: written by format 7; this version reads up to 2\. Upgrade"):
+    with pytest.raises(ModelFileError, match=r"spam.rare: written by format 7; this version reads up to 3\. Upgrade"):
         Model.from_bytes(newer, "spam.rare")
 
 

@@ -181,6 +181,12 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
         self._choose(X, y, routed.estimator.fit)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = False  # candidates are compared by the AUC of two classes
+        return tags
+
     def set_callbacks(self, *callbacks: Any) -> Self:
         """Raise NotImplementedError: candidates that share a pass have no fits of their own. See `verbose`."""
         raise NotImplementedError("RaceSearchCV: callbacks are not supported, because candidates share their fits.")
@@ -443,6 +449,8 @@ class _Together:
         self._candidates = candidates
         self._head = clone(candidates[0])  # what the candidates have in common
         block, self._classes = self._head._training_rows(rows.X, rows.y, **rows.fit_params)
+        if block.labels is None:
+            raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
         learners = [candidate._new_model(0).learner for candidate in candidates]
         self._space = block.space
         self._width = self._head.n_features_in_ if block.space is None else block.space.slots

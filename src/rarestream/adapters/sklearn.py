@@ -1,8 +1,8 @@
 """The scikit-learn classifiers: a common base class, and a class for each registered learner.
 
 A classifier is a dataclass of settings, whose constructor only stores them, as scikit-learn requires. What was learned
-is in `model_`, a rarestream Model. All other fitted attributes are computed from it when they are read, so that the
-time to learn a row does not depend on the number of features.
+is in `model_`: a rarestream Model, or a OneVsRest if there are more than two classes. All other fitted attributes are
+computed from it when they are read, so that the time to learn a row does not depend on the number of features.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -41,6 +41,7 @@ from rarestream.learners import Learner, learner_classes
 from rarestream.metrics import Estimate, auc
 from rarestream.metrics.thresholds import Decision
 from rarestream.model import Model
+from rarestream.one_vs_rest import OneVsRest, probabilities
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -154,7 +155,8 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         X : sparse matrix or array, dense array, frame, or list of dicts, of shape (n_samples, n_features)
             The rows. A frame may have columns of text, categories, dates and lists, which are hashed (see `features`).
         y : array-like of shape (n_samples,)
-            Labels of two classes; the larger is the positive one.
+            Labels of two classes, of which the larger is the positive one, or of more: then each is told from all
+            others, in one pass where the learner allows it.
         sample_weight : array-like of shape (n_samples,), optional
             Importance of each row. A row of weight 0 is ignored.
 
@@ -165,11 +167,11 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         Raises
         ------
         ValueError
-            If a setting, a row or a label is invalid, or there are not two classes.
+            If a setting, a row or a label is invalid, or there is a single class.
         """
         before = vars(self).get("model_") if self.warm_start else None
         block, classes = self._training_rows(X, y, sample_weight, before)
-        model = self._new_model(self.n_features_in_, block.space)
+        model = self._new_model(self.n_features_in_, block.space, classes)
         model = model if before is None else before
         block, held = self._held_out(block) if self.early_stopping else (block, None)
         best = _Best(self.tol)
@@ -200,8 +202,8 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         ----------
         X, y, sample_weight
             As for `fit`.
-        classes : array-like of shape (2,), optional
-            The two classes. Needed in the first call if `y` has only one of them.
+        classes : array-like of shape (n_classes,), optional
+            All classes. Needed in the first call if `y` does not have all of them.
 
         Returns
         -------
@@ -216,7 +218,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         if plain and self._quick_to_check(X):
             labels = self._quick_labels(y, X.shape[0])
             if labels is not None:
-                model, alone = self.model_, _is_one_row(X)
+                model, alone = self.model_, _is_one_row(X) and not self._many
                 if not alone or model.learn_usual(X.indices, X.data, labels[0]) is None:
                     model.learn(self._checked(canonical(X.indptr, X.indices, X.data, copy=False), labels))
                     if alone:
@@ -233,7 +235,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         else:
             block = self._matrix_rows(X, labels, importances)
         if first:
-            self._start(self._new_model(self.n_features_in_, block.space), known, 1)
+            self._start(self._new_model(self.n_features_in_, block.space, known), known, 1)
         self.model_.learn(block)
         self._class_counts = counts
         return self
@@ -244,7 +246,8 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         """Score rows: higher values mean `classes_[1]`.
 
         It is the score of the model minus `model_.threshold`, so that zero separates the classes: there the probability
-        is 1/2. With `pos_label=classes_[0]` it is the negative of that.
+        is 1/2. With `pos_label=classes_[0]` it is the negative of that. With more than two classes it has a column for
+        each: log odds against all others.
 
         Parameters
         ----------
@@ -253,9 +256,11 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
 
         Returns
         -------
-        array of shape (n_samples,)
+        array of shape (n_samples,), or (n_samples, n_classes)
         """
         scores = self._scores(X)
+        if self._many:
+            return np.asarray(self.model_.slope * scores + self.model_.intercept)
         scores -= self.model_.threshold
         return scores if self._sign > 0 else -scores
 
@@ -263,15 +268,16 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         """Return the scores of the model."""
         if not self._quick_to_check(X):
             check_is_fitted(self)
-            block = self._rows_to_score(X, self._space)
-            return self.model_.score(block)
-        model, alone = self.model_, _is_one_row(X)
+            found: NDArray[np.float64] = self.model_.score(self._rows_to_score(X, self._space))
+            return found
+        model, alone = self.model_, _is_one_row(X) and not self._many
         if alone and (score := model.score_usual(X.indices, X.data)) is not None:
             return np.array([score])
         block = self._checked(canonical(X.indptr, X.indices, X.data, copy=False))
         if alone:
             model.prepare_one()
-        return model.score(block)
+        scores: NDArray[np.float64] = model.score(block)
+        return scores
 
     @available_if(_calibrated)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -284,7 +290,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
 
         Returns
         -------
-        array of shape (n_samples, 2)
+        array of shape (n_samples, n_classes)
             In the order of `classes_`.
 
         Warns
@@ -292,6 +298,8 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         FewRowsWarning
             If fewer than ten rows of a class were learned.
         """
+        if vars(self).get("classes_") is not None and self._many:
+            return probabilities(self.decision_function(X))
         scores = self._scores(X)
         calibration = self.model_.known_calibration(f"{self._name}.predict_proba")
         p = calibration.probability(scores, self.model_.negatives_kept)
@@ -309,7 +317,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
 
         Returns
         -------
-        array of shape (n_samples, 2)
+        array of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
         logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
@@ -317,6 +325,8 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes: the more probable one, or as `threshold` or `threshold_for` says.
+
+        With more than two classes, that with the largest `decision_function`.
 
         Parameters
         ----------
@@ -329,6 +339,9 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             `classes_[1]` where `decision_function` exceeds `threshold_`, `classes_[0]` elsewhere. After `threshold_for`
             the positive class, where the score of the model is at least `model_.decision.threshold`.
         """
+        if hasattr(self, "model_") and self._many:
+            most: NDArray[Any] = self.classes_.take(self.decision_function(X).argmax(axis=1))
+            return most
         if self.threshold is None and hasattr(self, "model_") and self.model_.decision is not None:
             called = self._scores(X) >= self.model_.decision.threshold
             upper = called if self._sign > 0 else ~called
@@ -361,12 +374,15 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             If the rule is invalid, a class is missing, or no threshold follows the rule.
         """
         check_is_fitted(self)
+        if self._many:
+            raise ValueError(f"{self._name}: threshold_for is for two classes, but there are {len(self.classes_)}.")
         y = self._validated_labels(X, y)
         X, y, importances = _present(X, y, sample_weight)
         weights = None if importances is None else checked_importances(importances, len(y))
         block = self._rows_to_score(X, self._space)
         block = replace(block, labels=self._signed(y, self.classes_), importances=weights)
-        return self.model_.threshold_for(block, save=save, **rule)
+        decision: Decision = self.model_.threshold_for(block, save=save, **rule)
+        return decision
 
     def explain(self, X: Any) -> list[Explanation]:
         """Explain the scores of rows: what each feature adds.
@@ -384,11 +400,14 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             contributions sum to the score, which is `decision_function` plus `model_.threshold`.
         """
         check_is_fitted(self)
-        if self._hashed:
-            return self.model_.explain(concatenate(more_rows(self, X, self.feature_space_, "the blocks")))
-        found = self.model_.explain(self._rows_to_score(X, None))
+        if self._many:
+            raise ValueError(
+                f"{self._name}: explain is for two classes. For class number c: model_.model(c).explain(Block.of(X))."
+            )
+        rows = concatenate(more_rows(self, X, self.feature_space_, "the blocks")) if self._hashed else None
+        found: list[Explanation] = self.model_.explain(self._rows_to_score(X, None) if rows is None else rows)
         names = getattr(self, "feature_names_in_", None)
-        if names is None:
+        if names is None or rows is not None:
             return found
         return [
             Explanation(score, tuple(term._replace(name=names[int(term.name)]) for term in terms))
@@ -412,36 +431,44 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         After `threshold_for`, where its threshold is.
         """
         check_is_fitted(self)
-        decision = self.model_.decision
+        decision = None if self._many else self.model_.decision
         if self.threshold is None and decision is not None:
-            return self._sign * (decision.threshold - self.model_.threshold)
+            return float(self._sign * (decision.threshold - self.model_.threshold))
         return float(self.threshold or 0.0)
 
     @property
     def coef_(self) -> Any:
         """Weights of shape (1, n_features): a read-only array, or a CSR matrix after `sparsify`.
 
-        Of hashed features there are 2**bits, and `model_.feature_names` says what they are called.
+        With more than two classes (n_classes, n_features). Of hashed features there are 2**bits, and
+        `model_.feature_names` says what they are called.
         """
-        coef = self.model_.coef[np.newaxis]
+        model = self.model_
+        coef = model.slope[:, np.newaxis] * model.coef if self._many else model.coef[np.newaxis]
         if self._sign < 0:
             coef = -coef
         return csr_matrix(coef) if getattr(self, "_sparse_coef", False) else coef
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """Intercept of `decision_function`, of shape (1,): minus `model_.threshold`."""
+        """Intercept of `decision_function`, of shape (1,): minus `model_.threshold`; or (n_classes,)."""
+        if self._many:
+            found: NDArray[np.float64] = self.model_.intercept
+            return found
         return np.array([-self._sign * self.model_.threshold])
 
     @property
-    def progress_auc_(self) -> Estimate:
-        """Progressive AUC: that of the scores that rows had before they were first learned, with its interval."""
-        return self.model_.progress.auc
+    def progress_auc_(self) -> Estimate | float:
+        """Progressive AUC: that of the scores that rows had before they were first learned, with its interval.
+
+        With more than two classes, the mean of that of each against all others, a float.
+        """
+        return _progressive(self.model_)
 
     @property
     def t_(self) -> int:
         """Number of rows learned; a row of several passes counts once in each."""
-        return self.model_.rows
+        return int(self.model_.rows)
 
     def sparsify(self) -> Self:
         """Make `coef_` a CSR matrix. Scoring and learning do not change. Returns self."""
@@ -457,7 +484,6 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = self.features is None
         if self.features is not None:
             tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.dict = True
@@ -471,9 +497,9 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         return type(self).__name__
 
     def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any = None, before: Model | None = None
+        self, X: Any, y: Any, sample_weight: Any = None, before: Any = None
     ) -> tuple[Block, NDArray[Any]]:
-        """Return the rows that `fit` learns, and their two classes; `before` is the model that it continues with."""
+        """Return the rows that `fit` learns, and their classes; `before` is the model that it continues with."""
         first = before is None
         hashed = self._is_hashed(X) if first else self._hashed
         X, y = (X, self._validated_labels(X, y)) if hashed else self._validated(X, y, reset=first)
@@ -481,9 +507,9 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         if not len(y):
             raise ValueError(f"{self._name}: all sample weights are zero; there is no row to learn.")
         if first:
-            classes, labels = self._two_classes(y, "" if importances is None else " where sample_weight is not 0")
+            classes, labels = self._all_classes(y, "" if importances is None else " where sample_weight is not 0")
         else:
-            classes, labels = self.classes_, self._signed(y, self.classes_)
+            classes, labels = self.classes_, self._labels(y, self.classes_)
         importances, self._class_counts = self._weighted(classes, labels, importances, None)
         if hashed:
             return self._hashed_rows(X, first, labels, importances), classes
@@ -498,15 +524,16 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             raise ValueError(
                 f"{self._name}: n_iter_no_change must be a whole number >= 1, got {self.n_iter_no_change!r}."
             )
-        assert block.labels is not None
+        labels = block.classes if block.labels is None else block.labels
+        assert labels is not None
         random = check_random_state(self.random_state)
         held = np.zeros(len(block), bool)
-        for sign in (-1, 1):
-            own = random.permutation(np.flatnonzero(block.labels == sign))
+        for label in np.unique(labels):
+            own = random.permutation(np.flatnonzero(labels == label))
             held[own[: min(max(1, round(share * len(own))), len(own) - 1)]] = True
-        if len(np.unique(block.labels[held])) < 2:
+        if len(np.unique(labels[held])) < len(np.unique(labels)):
             raise ValueError(
-                f"{self._name}: early_stopping holds out rows of both classes, but one has a single row. Set it to "
+                f"{self._name}: early_stopping holds out rows of all classes, but one has a single row. Set it to "
                 "False, or pass more rows."
             )
         return block.take(np.flatnonzero(~held)), block.take(np.flatnonzero(held))
@@ -514,7 +541,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
     def _weighted(
         self,
         classes: NDArray[Any],
-        labels: Labels,
+        labels: NDArray[Any],
         importances: NDArray[np.float64] | None,
         counts: dict[int, int] | None,
     ) -> tuple[NDArray[np.float64] | None, dict[int, int]]:
@@ -525,17 +552,18 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         wanted = self.class_weight
         if wanted is None:
             return importances, {}
-        totals = {sign: int(np.count_nonzero(labels == sign)) for sign in (-1, 1)}
+        many = len(classes)
+        totals = {sign: int(np.count_nonzero(labels == sign)) for sign in ((-1, 1) if many == 2 else range(many))}
         if isinstance(wanted, str) and wanted == "balanced":
             weights = np.empty(len(labels))
             for sign, own in totals.items():
                 here = labels == sign
                 if counts is None:
-                    weights[here] = len(labels) / (2 * own) if own else 1.0
+                    weights[here] = len(labels) / (many * own) if own else 1.0
                 else:  # by the rows up to each, so that it does not matter where the rows are divided
                     before = sum(counts.values())
                     rows_so_far = before + 1 + np.flatnonzero(here)
-                    weights[here] = rows_so_far / (2 * (counts.get(sign, 0) + 1 + np.arange(own)))
+                    weights[here] = rows_so_far / (many * (counts.get(sign, 0) + 1 + np.arange(own)))
         elif isinstance(wanted, dict):
             weights = self._named_weights(wanted, classes, labels)
         else:
@@ -544,7 +572,9 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             totals[sign] += before
         return weights if importances is None else weights * importances, totals
 
-    def _named_weights(self, wanted: dict[Any, Any], classes: NDArray[Any], labels: Labels) -> NDArray[np.float64]:
+    def _named_weights(
+        self, wanted: dict[Any, Any], classes: NDArray[Any], labels: NDArray[Any]
+    ) -> NDArray[np.float64]:
         of_class = dict.fromkeys(classes.tolist(), 1.0)
         for name, weight in wanted.items():
             if name not in of_class:
@@ -554,13 +584,15 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             if not (isinstance(weight, numbers.Real) and 0 < float(weight) < math.inf):
                 raise ValueError(f"{self._name}: class_weight of {name!r} must be above 0, got {weight!r}.")
             of_class[name] = float(weight)
+        if len(classes) > 2:
+            return np.asarray(np.array(list(of_class.values()))[labels])
         low, high = of_class.values()
         return np.where(self._signed(classes, classes)[1] == labels, high, low)
 
-    def _print_pass(self, number: int, model: Model, aucs: list[float]) -> None:
+    def _print_pass(self, number: int, model: Any, aucs: list[float]) -> None:
         held = f", AUC of rows held out {aucs[-1]:.4f}" if aucs else ""
         print(
-            f"[{self._name}] pass {number}: {model.rows:,} rows, progressive AUC {float(model.progress.auc):.4f}, "
+            f"[{self._name}] pass {number}: {model.rows:,} rows, progressive AUC {float(_progressive(model)):.4f}, "
             f"{model.nonzeros:,} weights{held}"
         )
 
@@ -596,7 +628,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         shape: tuple[int, ...] = getattr(X, "shape", ())
         return max([1, *shape[1:]])
 
-    def _hashed_rows(self, X: Any, first: bool, labels: Labels, importances: NDArray[np.float64] | None) -> Block:
+    def _hashed_rows(self, X: Any, first: bool, labels: NDArray[Any], importances: NDArray[np.float64] | None) -> Block:
         """Return rows to learn, the first of which decide what the columns are."""
         if first:
             features = FeatureSpace() if self.features is None else clone(self.features)
@@ -604,7 +636,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         else:
             blocks = more_rows(self, X, self.feature_space_, "the space")
         weights = None if importances is None else checked_importances(importances, len(labels))
-        return replace(concatenate(blocks), labels=labels, importances=weights)
+        return replace(concatenate(blocks), importances=weights, **_labelling(labels))
 
     def _validated_labels(self, X: Any, y: Any) -> Any:
         """Check labels as scikit-learn does, and that there is one for each row."""
@@ -651,14 +683,14 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         return rows > 0 and columns == known.get("n_features_in_") and "feature_names_in_" not in known
 
     def _matrix_rows(
-        self, X: Any, labels: Labels | None = None, importances: NDArray[np.float64] | None = None
+        self, X: Any, labels: NDArray[Any] | None = None, importances: NDArray[np.float64] | None = None
     ) -> Block:
         """Return validated rows as a Block that is used at once and then dropped."""
         starts, columns, entries, width, own = rows_of(X, copy=False)
         weights = None if importances is None else checked_importances(importances, len(starts) - 1)
-        return Block(starts, columns, entries, width, labels, weights, None, own)
+        return Block(starts, columns, entries, width, importances=weights, own=own, **_labelling(labels))
 
-    def _new_model(self, d: int, space: Hashed | None = None) -> Model:
+    def _new_model(self, d: int, space: Hashed | None = None, classes: Sized = (0, 1)) -> Any:
         if not isinstance(self.max_passes, numbers.Integral) or self.max_passes < 1:
             raise ValueError(f"{self._name}: max_passes must be a whole number >= 1, got {self.max_passes!r}.")
         if self.threshold is not None and not (
@@ -667,28 +699,35 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             raise ValueError(f"{self._name}: threshold must be None or a number, got {self.threshold!r}.")
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self.learner)}
         learner = self.learner(**settings)
-        common = {
-            "dtype": self.dtype,
-            "scale": self.scale,
-            "calibrate": bool(self.calibrate),
-            "negatives_kept": self.negatives_kept,
-        }
-        if space is not None:
-            return Model(learner, features=space, **common)
-        return Model(learner, n_features=d, **common)
+        common: dict[str, Any] = {"dtype": self.dtype, "scale": self.scale, "calibrate": bool(self.calibrate)}
+        common |= {"n_features": d} if space is None else {"features": space}
+        if len(classes) == 2:
+            return Model(learner, negatives_kept=self.negatives_kept, **common)
+        for name, nothing in (("threshold", None), ("pos_label", None), ("negatives_kept", 1)):
+            if getattr(self, name) != nothing:
+                raise ValueError(
+                    f"{self._name}: {name} is for two classes, but there are {len(classes)}. Leave it {nothing}."
+                )
+        return OneVsRest(learner, classes=range(len(classes)), **common)
 
-    def _start(self, model: Model, classes: NDArray[Any], passes: int) -> None:
+    @property
+    def _many(self) -> bool:
+        """Whether there are more than two classes."""
+        return len(self.classes_) > 2
+
+    def _start(self, model: Any, classes: NDArray[Any], passes: int) -> None:
         found = self._fitted(model, classes, passes)
         self.classes_: NDArray[Any] = found["classes_"]
-        self.model_: Model = found["model_"]
+        self.model_: Any = found["model_"]
         self.n_iter_: int = found["n_iter_"]
         self._hashed: bool = found["_hashed"]
         self._sign: int = found["_sign"]
         self._label_of: dict[Any, Labels] = found["_label_of"]
 
-    def _fitted(self, model: Model, classes: NDArray[Any], passes: int) -> dict[str, Any]:
+    def _fitted(self, model: Any, classes: NDArray[Any], passes: int) -> dict[str, Any]:
         """Return the attributes of a classifier that has learned these classes in so many passes."""
-        sign = int(self._signed(classes, classes)[1])
+        two = len(classes) == 2
+        sign = int(self._signed(classes, classes)[1]) if two else 1
         pair = (NEGATIVE, POSITIVE) if sign > 0 else (POSITIVE, NEGATIVE)
         return {
             "classes_": classes,
@@ -696,7 +735,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             "n_iter_": passes,
             "_hashed": isinstance(model.features, Hashed),
             "_sign": sign,
-            "_label_of": dict(zip(classes.tolist(), pair, strict=True)),
+            "_label_of": dict(zip(classes.tolist(), pair, strict=True)) if two else {},
         }
 
     def _signed(self, y: NDArray[Any], classes: NDArray[Any]) -> Labels:
@@ -711,37 +750,39 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             return -labels
         raise ValueError(f"{self._name}: pos_label is {self.pos_label!r}, but the classes are {classes.tolist()}.")
 
-    def _two_classes(self, y: NDArray[Any], where: str = "") -> tuple[NDArray[Any], Labels]:
-        """Return the two classes of y, and the labels of its rows."""
+    def _labels(self, y: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels of rows: signs if there are two classes, else the numbers of their classes."""
+        return self._signed(y, classes) if len(classes) == 2 else codes_of(y, classes)
+
+    def _all_classes(self, y: NDArray[Any], where: str = "") -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the classes of y, and the labels of its rows."""
         found = plainly_binary(y)
         if found is not None:
             return found[0], self._turned(found[1], found[0])
         check_classification_targets(y)
         kind = type_of_target(y)
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        if kind not in ("binary", "multiclass"):
+            raise ValueError(f"{self._name}: y must have one class for each row. The type of the target is {kind}.")
         classes: NDArray[Any] = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
                 f"{self._name}: two classes are needed to learn, y holds one class{where}: {classes.tolist()}."
             )
-        return classes, self._signed(y, classes)
+        return classes, self._labels(y, classes)
 
-    def _classes(self, classes: Any, y: NDArray[Any], first: bool) -> tuple[NDArray[Any], Labels]:
-        """Return the two classes after this call of partial_fit, and the labels of its rows."""
+    def _classes(self, classes: Any, y: NDArray[Any], first: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the classes after this call of partial_fit, and the labels of its rows."""
         if classes is None:
-            return self._two_classes(y) if first else (self.classes_, self._signed(y, self.classes_))
+            return self._all_classes(y) if first else (self.classes_, self._labels(y, self.classes_))
         given: NDArray[Any] = np.unique(classes)
-        if len(given) != 2:
-            raise ValueError(
-                f"{self._name}: Only binary classification is supported; classes must be two, got {given.tolist()}."
-            )
+        if len(given) < 2:
+            raise ValueError(f"{self._name}: classes must be two or more, got {given.tolist()}.")
         if not first and not np.array_equal(given, self.classes_):
             raise ValueError(
                 f"{self._name}: classes={given.tolist()} differs from the classes of the first call of partial_fit: "
                 f"{self.classes_.tolist()}."
             )
-        return given, self._signed(y, given)
+        return given, self._labels(y, given)
 
     def _quick_to_check(self, X: Any) -> bool:
         """Return whether `canonical` is check enough: CSR, as wide as the first rows, no feature names to compare."""
@@ -751,12 +792,17 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         shape = X.shape
         return len(shape) == 2 and shape[0] > 0 and shape[1] == self.n_features_in_
 
-    def _quick_labels(self, y: Any, n: int) -> Labels | None:
+    def _quick_labels(self, y: Any, n: int) -> NDArray[Any] | None:
         """Return the labels of y if it is a plain column of the known classes; else None."""
         if isinstance(y, list):
             y = np.asarray(y)
         if not isinstance(y, np.ndarray) or y.shape != (n,):
             return None
+        if self._many:
+            try:
+                return codes_of(y, self.classes_)
+            except (TypeError, ValueError):
+                return None
         if n == 1:
             return self._label_of.get(y.item())
         above = y == self.classes_[1]
@@ -764,14 +810,14 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
             return None
         return signs(above) if self._sign > 0 else -signs(above)
 
-    def _checked(self, rows: CanonicalRows, labels: Labels | None = None) -> Block:
+    def _checked(self, rows: CanonicalRows, labels: NDArray[Any] | None = None) -> Block:
         starts, columns, entries, width, own = rows
         if width > self.n_features_in_:
             raise DataError(
                 f"{self._name}: a row has feature index {width - 1}, but the matrix says it has "
                 f"{self.n_features_in_} columns."
             )
-        return Block(starts, columns, entries, width, labels, None, None, own)
+        return Block(starts, columns, entries, width, own=own, **_labelling(labels))
 
 
 class _Best:
@@ -781,17 +827,24 @@ class _Best:
         self.aucs: list[float] = []
         self.since = 0  # passes since the best
         self._tol, self._highest, self._saved = tol, -math.inf, b""
+        self._kind: Any = Model
 
-    def compare(self, model: Model, held: Block) -> None:
-        assert held.labels is not None
-        self.aucs.append(float(auc(held.labels, model.score(held), held.importances)))
+    def compare(self, model: Any, held: Block) -> None:
+        self._kind, scores = type(model), model.score(held)
+        if held.labels is not None:
+            self.aucs.append(float(auc(held.labels, scores, held.importances)))
+        else:
+            assert held.classes is not None
+            there = np.unique(held.classes).tolist()
+            each = [auc(held.classes == code, scores[:, code], held.importances) for code in there]
+            self.aucs.append(float(np.mean(each)))
         if self.aucs[-1] > self._highest + (self._tol if self._saved else 0):
             self._highest, self._saved, self.since = self.aucs[-1], model.to_bytes(), 0
         else:
             self.since += 1
 
-    def model(self) -> Model:
-        return Model.from_bytes(self._saved)
+    def model(self) -> Any:
+        return self._kind.from_bytes(self._saved)
 
 
 def _is_one_row(X: Any) -> bool:
@@ -813,6 +866,26 @@ def _present(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, NDArray[np.f
         there = weights != 0
         X, y, weights = _safe_indexing(X, np.flatnonzero(there)), y[there], weights[there]
     return X, y, weights
+
+
+def _labelling(labels: NDArray[Any] | None) -> dict[str, Any]:
+    """Return the field of a Block that labels are: signs, or numbers of classes."""
+    return {"labels" if labels is None or labels.dtype == np.int8 else "classes": labels}
+
+
+def _progressive(model: Any) -> Estimate | float:
+    """Return the progressive AUC of a Model, or the macro AUC of a OneVsRest."""
+    found: Estimate | float = model.macro_auc if isinstance(model, OneVsRest) else model.progress.auc
+    return found
+
+
+def codes_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of each row's class; ValueError for any other class."""
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    known = classes[codes] == y
+    if not np.all(known):
+        raise ValueError(f"y holds the class {y[~known].tolist()[0]!r}; the classes are {classes.tolist()}.")
+    return codes
 
 
 def labels_of(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
@@ -895,11 +968,11 @@ COMMON = {
 ATTRIBUTES = """
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The two class labels; classes_[1], the larger, is the positive one.
-    coef_ : array of shape (1, n_features)
+    classes_ : array of shape (n_classes,)
+        The class labels; of two, classes_[1], the larger, is the positive one.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features) with more than two classes
         The weights, for rows scaled according to `scale`. Computed when read.
-    intercept_ : array of shape (1,)
+    intercept_ : array of shape (1,), or (n_classes,)
         What `decision_function` adds, so that it is zero where the probability is 1/2.
     validation_aucs_ : list of float
         With `early_stopping`, the AUC of the rows held out after each pass.
@@ -907,7 +980,7 @@ ATTRIBUTES = """
         `predict` gives classes_[1] where `decision_function` exceeds it.
     progress_auc_ : Estimate
         AUC of the scores that rows had before they were first learned.
-    model_ : Model
+    model_ : Model, or OneVsRest with more than two classes, which are numbered in the order of `classes_`
         The underlying model; `model_.save("m.rare")` saves it.
     feature_space_ : Hashed
         The space of hashed features, if the rows were hashed.

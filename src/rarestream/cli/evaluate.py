@@ -89,6 +89,12 @@ def evaluate(
             raise UsageError("Missing arguments: MODEL and DATA, or --scores FILE.")
         if probabilities:
             raise UsageError("is for --scores FILE; a model knows whether it is calibrated.", "--probabilities")
+        from rarestream.cli import many_classes
+
+        if many_classes.is_file_of(model):
+            many_classes.refuse(plot=plot, report=report, group=group)
+            many_classes.evaluate(model, data, json, reading)
+            return
         loaded = Model.load(model)
         options.check_paths(data)
         _check_outputs(plot, report, [model, *outputs.files_of(data)], overwrite)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from rarestream.cli import look, options, outputs
 from rarestream.cli.parser import Option, UsageError
@@ -52,8 +52,11 @@ def predict(
     With --probability they are probabilities, as the rows that were learned have calibrated them.
     With --label, rows are called positive or negative by the threshold that `rarestream threshold --save` has stored,
     with the labels of the data that were learned.
+    With a model of many classes, a line has the class that is most probable, and with --probability its probability.
     """
+    from rarestream.cli import many_classes
     from rarestream.model import Model
+    from rarestream.one_vs_rest import OneVsRest
 
     if probability and label:
         raise UsageError("cannot be combined with --probability.", "--label")
@@ -62,14 +65,26 @@ def predict(
             if given:
                 raise UsageError("needs --probability.", option)
     options.check_share(negatives_kept)
-    loaded = Model.load(model)
-    if probability:
-        answers = _probabilities(loaded, interval, negatives_kept)
-    elif label:
-        answers = _labels(loaded, json)
-        _tell_threshold(loaded)
+    loaded: Any
+    if many_classes.is_file_of(model):
+        for given, option in (
+            (interval, "--interval"),
+            (negatives_kept is not None, "--negatives-kept"),
+            (label, "--label"),
+        ):
+            if given:
+                raise UsageError("cannot be used with a model of many classes.", option)
+        loaded = OneVsRest.load(model)
+        answers = many_classes.answers(loaded, probability, json)
     else:
-        answers = _scores(loaded)
+        loaded = Model.load(model)
+        if probability:
+            answers = _probabilities(loaded, interval, negatives_kept)
+        elif label:
+            answers = _labels(loaded, json)
+            _tell_threshold(loaded)
+        else:
+            answers = _scores(loaded)
     options.check_paths(data)
     if str(output) in ("-", "/dev/stdout"):
         output = None
@@ -78,6 +93,8 @@ def predict(
         whole = outputs.for_scores(output, [model, *outputs.files_of(data)], overwrite)
     settings = reading.settings_for(loaded, data)
     settings = {name: value for name, value in settings.items() if name not in ("positive", "classes")}
+    if isinstance(loaded, OneVsRest):
+        settings["classes"] = "all"
     stream = reading.open(data, {**settings, "labels": "optional"})
     row, beyond = 0, 0
     with _opened(output, whole) as out:

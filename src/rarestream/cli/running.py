@@ -123,19 +123,24 @@ def _warnings_shown(show: ProgressBar) -> Iterator[None]:
 
 def warn(run: TrainingRun, show: ProgressBar) -> None:
     """Warn of rows that were skipped, of a last line that was left out, of a single class, and of shared slots."""
-    if run.refused:
-        show.warn(look.refused(run.refused, run.refusals))
-    if run.stream.unfinished is not None:
-        show.warn(
-            f"{run.stream.unfinished}: the last line has no line end, so it may still be incomplete; it was "
-            "left out. If the file is complete, pass --finished."
-        )
+    warn_of_rows(run, show)
     model = run.model
     if run.rows and model.positives in (0, model.rows):
         sign = "positive" if model.positives else "negative"
         rows = "the only row is" if model.rows == 1 else f"all {look.count(model.rows)} rows are"
         show.warn(
             f"{rows} {sign}, so there is nothing to rank yet. Check which label counts as positive (--positive VALUE)."
+        )
+
+
+def warn_of_rows(run: TrainingRun, show: ProgressBar) -> None:
+    """Warn of rows that were skipped, of a last line that was left out, and of shared slots."""
+    if run.refused:
+        show.warn(look.refused(run.refused, run.refusals))
+    if run.stream.unfinished is not None:
+        show.warn(
+            f"{run.stream.unfinished}: the last line has no line end, so it may still be incomplete; it was "
+            "left out. If the file is complete, pass --finished."
         )
     from rarestream.features import Hashed, name_problem
 

@@ -68,6 +68,15 @@ Passes = Annotated[
     int | None, Option("--passes", metavar="N", help="Total number of passes over DATA.", min=1, default="1")
 ]
 ScoringOnly = Annotated[bool, Option("--scoring-only", help="Save weights only: a small file that cannot be resumed.")]
+Classes = Annotated[
+    str | None,
+    Option(
+        "--classes",
+        metavar="all",
+        help="Learn every label as a class against all others, in one pass.",
+        choices=lambda: ("all",),
+    ),
+]
 Settle = Annotated[bool, Option("--settle", help="End the race of auto: one learner, in a smaller file.")]
 NoCalibrate = Annotated[
     bool, Option("--no-calibrate", help="Do not learn to turn scores into probabilities (predict --probability).")
@@ -95,6 +104,7 @@ def train(
     max_rows: options.MaxRows = None,
     scoring_only: ScoringOnly = False,
     settle: Settle = False,
+    classes: Classes = None,
     no_calibrate: NoCalibrate = False,
     negatives_kept: options.NegativesKept = None,
     save_every: SaveEvery = None,
@@ -113,6 +123,26 @@ def train(
     marks = running.marks(progress)
     settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
     options.check_share(negatives_kept)
+    if classes or (resume and _is_of_many_classes(resume)):
+        from rarestream.cli import many_classes
+
+        many_classes.refuse(settle=settle, progress=progress, show_config=show_config, negatives_kept=negatives_kept)
+        if resume is None:
+            many = many_classes.new(learner, settings, scale, dtype, not no_calibrate)
+        else:
+            many = many_classes.resumed(
+                resume,
+                learner=learner,
+                set=set,
+                budget=budget,
+                scale=scale,
+                dtype=dtype,
+                no_calibrate=no_calibrate,
+            )
+        many_classes.train(
+            data, output, overwrite, many, resume, passes, max_rows, scoring_only, save_every, json, quiet, reading
+        )
+        return
     model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
     if no_calibrate and resume and model.calibrate:
         raise UsageError(f"{plain(resume)} was trained with a calibration. Drop --no-calibrate.", "--no-calibrate")
@@ -179,6 +209,12 @@ def train(
             failures.exit_with("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         way_on = "A scoring-only model cannot be resumed." if scoring_only else _to_continue(data, target)
         failures.exit_with(f"interrupted; what was learned is in {plain(target)}. {way_on}", failures.INTERRUPTED)
+
+
+def _is_of_many_classes(path: Path) -> bool:
+    from rarestream.cli.many_classes import is_file_of
+
+    return is_file_of(path)
 
 
 def _to_continue(data: list[str], target: Path) -> str:

@@ -203,9 +203,9 @@ def overflow(learner: Learner, scale: str, dtype: str, learned: str = "") -> str
     )
 
 
-def out_of_memory(feature: int, nbytes: int) -> DataError:
+def out_of_memory(feature: int, nbytes: int, where: str = "Model") -> DataError:
     """Return the error for a feature index whose state does not fit in memory."""
     return DataError(
-        f"Model: feature index {feature} needs a state of {nbytes / 1e9:.1f} GB or more, which this machine does not "
+        f"{where}: feature index {feature} needs a state of {nbytes / 1e9:.1f} GB or more, which this machine does not "
         "have. Hash or renumber the features into a smaller range."
     )

@@ -4,6 +4,10 @@ A coordinate holds z and n of every lane, in float32, and once for all lanes wha
 once for all. A lane learns what a Model of its learner would learn in float32, but for the order in which a row's score
 is summed, and whatever lanes stand beside it. With scale="none" a row may be too large to learn: where it is so for
 one lane, no lane learns it; the caller decides whether to refuse the row or to drop the lane.
+
+Lanes are settings, which share the labels of the rows, or classes: then each lane has counts of its own, and a row is
+positive in the lane of its class and negative in all others. Classes have equal rates where v grows by the same amount
+whatever the slope of the loss is: n is then stored once for all of them.
 """
 
 from __future__ import annotations
@@ -33,24 +37,39 @@ Scores = NDArray[np.float32]
 class LaneState(NamedTuple):
     """The state of some lanes."""
 
-    table: NDArray[np.float32]  # (slots, 2 width)
-    counts: NDArray[np.float64]  # of positives and negatives
+    table: NDArray[np.float32]  # (slots, 2 width): z and n; with equal rates z alone, in whole groups
+    counts: NDArray[np.float64]  # of positives and negatives: (2,), or (2, width) where lanes are classes
     means: NDArray[np.float64]  # (4, width): a, b, w0, n0, as in TALLY
     having: NDArray[np.float32] | None  # (slots, 2): positives and negatives that have the feature, if a lane needs it
     largest: NDArray[np.float32] | None
+    rates: NDArray[np.float32] | None = None  # (slots,): n, with equal rates
+
+    def tally(self, lane: int) -> NDArray[np.float64]:
+        """Return the numbers of TALLY of a lane."""
+        counts = self.counts if self.counts.ndim == 1 else self.counts[:, lane]
+        return np.array([*counts, *self.means[:, lane]])
 
 
 class Lanes:
-    """Some settings side by side, and the memory layout of their state, which it does not own."""
+    """Some settings side by side, and the memory layout of their state, which it does not own.
 
-    def __init__(self, learners: Sequence[Learner]) -> None:
+    `classes`: whether they are classes, each with counts of its own; `equal_rates`: and with equal rates.
+    """
+
+    def __init__(self, learners: Sequence[Learner], classes: bool = False, equal_rates: bool = False) -> None:
         self.learners = list(learners)
+        self.classes, self.equal_rates = classes, equal_rates
         self.width = -(-len(self.learners) // WIDTH) * WIDTH  # number of lanes, unused ones included
 
     @property
     def bytes(self) -> int:
         """Memory per coordinate."""
-        return 8 * self.width + 8 * self.any_evidence
+        return 4 * self.stride + 8 * self.any_evidence + 4 * self.equal_rates
+
+    @property
+    def stride(self) -> int:
+        """Numbers of a coordinate in the table."""
+        return -(-self.width // GROUP) * GROUP if self.equal_rates else 2 * self.width
 
     @property
     def any_evidence(self) -> bool:
@@ -64,7 +83,9 @@ class Lanes:
         return Layout({f"{word}{first}": size for first, size in groups for word in "zn"})
 
     def columns(self, lane: int) -> list[int]:
-        """Return the columns of z and n of a lane."""
+        """Return the columns of z and n of a lane; with equal rates that of z."""
+        if self.equal_rates:
+            return [lane]
         first = lane // GROUP * GROUP
         z = first + lane
         return [z, z + min(GROUP, self.width - first)]
@@ -74,32 +95,39 @@ class Lanes:
 
         `in_order`: its coordinates will be used one after the other, so that large pages cost no memory for nothing.
         """
-        size, skipped = slots * 2 * self.width, LINE // 4
+        size, skipped = slots * self.stride, LINE // 4
         room = np.zeros(size + skipped, np.float32) if in_order else zeros((size + skipped,), np.float32)
         skip = -room.ctypes.data % LINE // 4
-        return room[skip : skip + size].reshape(slots, 2 * self.width)
+        return room[skip : skip + size].reshape(slots, self.stride)
 
     def start(self, slots: int, largest: bool) -> LaneState:
         """Return the state before the first row; `largest`: with the largest value of each coordinate."""
         values = zeros((slots,), np.float32) if largest else None
         having = zeros((slots, 2), np.float32) if self.any_evidence else None
-        return LaneState(self.table(slots), np.zeros(2), np.zeros((4, self.width)), having, values)
+        counts = np.zeros((2, self.width) if self.classes else 2)
+        rates = zeros((slots,), np.float32) if self.equal_rates else None
+        return LaneState(self.table(slots), counts, np.zeros((4, self.width)), having, values, rates)
 
     def grown(self, state: LaneState, slots: int, used: int | None = None) -> LaneState:
         """Return the same state with room for more coordinates; `used` as for `picked`."""
         table = self.table(slots, in_order=used is not None)
         copy_touched(state.table[:used], table)
-        having, largest = (None if one is None else padded(one[:used], slots) for one in (state.having, state.largest))
-        return state._replace(table=table, having=having, largest=largest)
+        having, largest, rates = (
+            None if one is None else padded(one[:used], slots) for one in (state.having, state.largest, state.rates)
+        )
+        return state._replace(table=table, having=having, largest=largest, rates=rates)
 
     def state(self, lane: int, state: LaneState, dtype: DTypeLike = np.float32) -> State:
         """Return the state of one lane, as that of a Model of its learner."""
         alone = self.learners[lane].start(len(state.table), dtype)
-        _move([state.table], self.columns(lane), alone.table[:, :2])
+        columns = self.columns(lane)
+        _move([state.table], columns, alone.table[:, : len(columns)])
+        if state.rates is not None:
+            alone.table[:, 1] = state.rates
         if alone.table.shape[1] > 2:
             assert state.having is not None
             copy_touched(state.having, alone.table[:, 2:])
-        alone.tally[: len(TALLY)] = [*state.counts, *state.means[:, lane]]
+        alone.tally[: len(TALLY)] = state.tally(lane)
         return alone._replace(largest=_copied(state.largest))
 
     @classmethod
@@ -108,7 +136,8 @@ class Lanes:
 
         `used`: coordinates are used one after the other, and those from this one on are not yet.
         """
-        picked = cls([lanes.learners[lane] for lanes, _, lane in parts])
+        like = parts[0][0]
+        picked = cls([lanes.learners[lane] for lanes, _, lane in parts], like.classes, like.equal_rates)
         parts = [*parts, *[parts[0]] * (picked.width - len(parts))]
         first = parts[0][1]
         slots, means = len(first.table), np.zeros((4, picked.width))
@@ -116,12 +145,16 @@ class Lanes:
         having = next((known.having for _, known, _ in parts if known.having is not None), None)
         having = padded(having[:used], slots) if having is not None and picked.any_evidence else None
         largest = None if first.largest is None else padded(first.largest[:used], slots)
-        state = LaneState(table, first.counts.copy(), means, having, largest)
+        counts = np.zeros((2, picked.width)) if picked.classes else first.counts.copy()
+        rates = None if first.rates is None else first.rates.copy()
+        state = LaneState(table, counts, means, having, largest, rates)
         tables = {id(known.table): known.table[:used] for _, known, _ in parts}
         first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
-        columns = np.zeros(2 * picked.width, np.intp)  # their places if all tables are put side by side
+        columns = np.zeros(picked.stride, np.intp)  # their places if all tables are put side by side
         for to, (lanes, known, lane) in enumerate(parts):
             state.means[:, to] = known.means[:, lane]
+            if picked.classes:
+                counts[:, to] = known.counts[:, lane]
             columns[picked.columns(to)] = first_of[id(known.table)] + np.array(lanes.columns(lane))
         _move(list(tables.values()), columns, state.table[:used])
         return picked, state
@@ -151,28 +184,35 @@ class LaneKernel:
         assert None not in settings and self._core.lanes == lanes.width
 
     def learn(
-        self, state: LaneState, block: Block, scale: _native.Scale | int, isa: str = ""
+        self,
+        state: LaneState,
+        block: Block,
+        scale: _native.Scale | int,
+        isa: str = "",
+        classes: NDArray[np.int32] | None = None,
     ) -> tuple[int, NDArray[np.float32]]:
         """Return how many rows were learned, and the score of each row under each lane before it was learned.
 
-        Rows of importance 0 are scored and change nothing.
+        Rows of importance 0 are scored and change nothing. `classes` has the lane in which each row is positive, in
+        place of its label, where lanes are classes; a row whose number is no lane is negative in all.
         """
         scores = np.empty((len(block), self.lanes.width), np.float32)
-        learned = self._core.learn(*state, block, scale, scores, isa)
+        flat = state._replace(counts=state.counts.reshape(-1))
+        learned = self._core.learn(*flat, block, scale, scores, isa, classes)
         return learned, scores[:, : len(self.lanes.learners)]
 
     def score_alone(
         self, state: LaneState, lane: int, block: Block, scale: _native.Scale | int, scores: NDArray[np.float64]
     ) -> int:
         """Write the scores of the rows under one lane, bit for bit those of a Model; the first not finite, or -1."""
-        table, counts, _, having, largest = state
+        table, counts, _, having, largest, _ = state
         return self._core.score(table, counts, having, largest, lane, block, scale, scores)
 
     def score(self, state: LaneState, block: Block, scale: _native.Scale | int) -> NDArray[np.float32]:
         """Return the score of each row under each lane."""
         rows = len(block)
         unlearned = dataclasses.replace(block, labels=np.ones(rows, np.int8), importances=np.zeros(rows))
-        return self.learn(state, unlearned, scale)[1]
+        return self.learn(state, unlearned, scale, classes=np.zeros(rows, np.int32) if self.lanes.classes else None)[1]
 
 
 def _copied(array: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
@@ -203,10 +243,16 @@ class LaneGroup:
 
     @classmethod
     def start(
-        cls, learners: Sequence[Learner], scale: str, numbers: Sequence[int] | None = None, slots: int = 0
+        cls,
+        learners: Sequence[Learner],
+        scale: str,
+        numbers: Sequence[int] | None = None,
+        slots: int = 0,
+        classes: bool = False,
+        equal_rates: bool = False,
     ) -> LaneGroup:
-        """Return a group that has learned nothing yet."""
-        lanes = Lanes(learners)
+        """Return a group that has learned nothing yet; `classes`, `equal_rates`: as for Lanes."""
+        lanes = Lanes(learners, classes, equal_rates)
         return cls(lanes, lanes.start(slots, largest=scale == "max"), scale, numbers)
 
     @property
@@ -224,8 +270,10 @@ class LaneGroup:
         if slots > self.slots:
             self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), used)
 
-    def learn(self, block: Block) -> tuple[int, Scores]:
+    def learn(self, block: Block, classes: NDArray[np.int32] | None = None) -> tuple[int, Scores]:
         """Learn the rows, up to one that is too large for some lane.
+
+        `classes`, in a group of classes, has the lane in which each row is positive; no lane: it is negative in all.
 
         Returns
         -------
@@ -234,7 +282,7 @@ class LaneGroup:
         array of shape (rows, settings)
             The scores of the rows under each setting before they were learned.
         """
-        learned, scores = self._kernel.learn(self.state, block, self._scale_code)
+        learned, scores = self._kernel.learn(self.state, block, self._scale_code, classes=classes)
         return learned, self._of_numbers(scores)
 
     def score(self, block: Block) -> Scores:
@@ -257,10 +305,8 @@ class LaneGroup:
 
     def single_state(self, number: int, slots: slice, dtype: DTypeLike) -> State:
         """Return the state of one setting, of some coordinates."""
-        table, counts, means, having, largest = self.state
-        some = LaneState(
-            table[slots], counts, means, *(None if array is None else array[slots] for array in (having, largest))
-        )
+        table, counts, means, *others = self.state
+        some = LaneState(table[slots], counts, means, *(None if array is None else array[slots] for array in others))
         return self.lanes.state(self._lane(number), some, dtype)
 
     def weights(self, number: int, slots: slice) -> NDArray[np.float32]:
@@ -273,11 +319,12 @@ class LaneGroup:
         """Return the state of one setting at some coordinates."""
         lane, state = self._lane(number), self.state
         columns = [state.table[slots, self.lanes.columns(lane)]]
+        if state.rates is not None:
+            columns.append(state.rates[slots, np.newaxis])
         if len(self.lanes.learners[lane].layout.columns) > 2:
             assert state.having is not None
             columns.append(state.having[slots])
-        tally = np.array([*state.counts, *state.means[:, lane]])
-        return State(np.ascontiguousarray(np.concatenate(columns, axis=1)), tally, None, {})
+        return State(np.ascontiguousarray(np.concatenate(columns, axis=1)), state.tally(lane), None, {})
 
     def failing(self, row: Block) -> list[int]:
         """Return the settings that cannot learn a row, which the group cannot."""

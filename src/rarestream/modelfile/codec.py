@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rarestream._version import __version__
 from rarestream.engines import Engine, check_arguments, load_engine
 from rarestream.engines.arrays import checked, dump_largest
-from rarestream.errors import ModelFileError
+from rarestream.errors import ModelFileError, advice
 from rarestream.features import Columns, Hashed, Space
 from rarestream.learners import make_learner
 from rarestream.metrics import Calibration, Decision, SortedCheck, StreamingAuc
@@ -85,13 +85,7 @@ def encode(model: Saved, kind: str) -> FileParts:
             chosen_by = ChosenBy(engine.learner.name, model.rows)
     if model.calibration is not None and model.calibration.rows:
         arrays[CALIBRATION] = model.calibration.state()
-    features: dict[str, Any] = {"space": "columns", "count": model.n_features}
-    if isinstance(model.features, Hashed):
-        colliding = kind == "resumable"
-        arrays |= names.dump(model.features, arrays["index"], colliding)
-        features |= {"space": "hashed", **names.header(model.features, arrays, colliding)}
-    elif model.features is not None and model.features.first:
-        features["first"] = model.features.first
+    features = encode_features(model.features, model.n_features, arrays, kind)
     header: dict[str, Any] = {
         "format": 2 if isinstance(model.features, Hashed) else 1,  # the lowest that can hold it
         "kind": kind,
@@ -127,7 +121,19 @@ def encode(model: Saved, kind: str) -> FileParts:
     return header, arrays
 
 
-def _features(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Space:
+def encode_features(space: Space | None, n_features: int, arrays: dict[str, NDArray[Any]], kind: str) -> dict[str, Any]:
+    """Return the entry of a feature space in the header of a file; the names of features in "index" join the arrays."""
+    features: dict[str, Any] = {"space": "columns", "count": n_features}
+    if isinstance(space, Hashed):
+        colliding = kind == "resumable"
+        arrays |= names.dump(space, arrays["index"], colliding)
+        features |= {"space": "hashed", **names.header(space, arrays, colliding)}
+    elif space is not None and space.first:
+        features["first"] = space.first
+    return features
+
+
+def decode_features(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Space:
     """Return the feature space of a file."""
     entry = header["features"]
     if entry["space"] == "columns":
@@ -153,12 +159,20 @@ def _scoring_arrays(engine: Engine, n_features: int) -> dict[str, NDArray[Any]]:
     return {**arrays, **dump_largest(engine.largest)}
 
 
-def decode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str) -> Saved:
-    """Return the model of a file; ModelFileError, whose message starts with `name`, if the file is invalid."""
+def decode(
+    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], name: str, space: Space | None = None
+) -> Saved:
+    """Return the model of a file; ModelFileError, whose message starts with `name`, if the file is invalid.
+
+    `space`: that of the file, if it is known.
+    """
+    if "models" in header:
+        way = advice("Load it with OneVsRest.load.", "Use it with train --resume, evaluate and predict.")
+        raise ModelFileError(f"{name}: has a model for each of several classes. {way}")
     try:
         count = header["features"]["count"]
         check_arguments(header["dtype"], header["scale"], count)
-        space = _features(header, arrays)
+        space = decode_features(header, arrays) if space is None else space
         learner = make_learner(header["learner"]["name"], **header["learner"]["settings"])
         n_features = max(count, learner.initial_features)
         if isinstance(space, Hashed) and n_features > count:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rarestream.errors import ModelFileError, OutputError, plain
 from rarestream.system import write_whole
 
-FORMAT = 2  # the newest; a header states the lowest one that can hold it
+FORMAT = 3  # the newest; a header states the lowest one that can hold it
 KEY = "rarestream"
 LONGEST_HEADER = 100 << 20  # bytes; safetensors reads no longer one
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "|i1", "|u1")

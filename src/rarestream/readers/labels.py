@@ -8,13 +8,17 @@ first chunk, about 1 MB of text, because a stream may be readable only once: the
 Text: one of 1, true and yes, in capitals or not, is +1; of two other texts, which must both occur in the first chunk,
 the one that is rarer there is +1. A note says what was decided.
 
-A third label is an error. `classes`, the two labels of an earlier stream, decide before the first row: a model that has
-learned the labels 1 and 2 must not take the 1 of a file without any 2 for +1.
+A third label is an error, except with classes="all": then every label is a class, a number where labels are numbers
+(svmlight, VW), and else text as it is written.
+
+`classes`, the two labels of an earlier stream, decide before the first row: a model that has learned the labels 1 and 2
+must not take the 1 of a file without any 2 for +1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,6 +191,15 @@ class LabelRule:
         if isinstance(self._low, str) or isinstance(self._high, str):
             assert self._low is not None and self._high is not None
             self.note = f"label {shown_label(self._low)} counts as -1 and {shown_label(self._high)} as +1"
+
+
+def class_labels(raw: NDArray[np.float64], texts: Sequence[str] | None = None) -> NDArray[Any]:
+    """Return the labels of rows as classes: text, or whole numbers if all are; what a missing label becomes is open."""
+    if texts is not None:
+        return np.array([*texts, ""])[np.where(np.isnan(raw), len(texts), raw).astype(np.int64)]
+    numbers = np.where(np.isnan(raw), 0.0, raw)
+    whole = numbers.astype(np.int64, copy=False) if (abs(numbers) < 2**53).all() else numbers
+    return whole if np.array_equal(whole, numbers) else numbers
 
 
 def _too_far(label: Label) -> bool:

@@ -29,6 +29,7 @@ from rarestream.errors import DataError, advice, nearest
 
 Label = float | str
 Classes = tuple[Label | None, Label]  # the negative label, if known, and the positive one
+ALL_CLASSES = "all"  # in place of two labels
 
 # Who remembers an option: nobody; a model, for the data that it has learned; or a model, for any data.
 Remembered = Literal["never", "same data", "any data"]
@@ -221,8 +222,10 @@ def check_positive(value: Any, text: bool = True) -> Label:
     raise ValueError("a label in the file" if text else "a finite number that is a label in the file")
 
 
-def check_classes(value: Any, text: bool = True) -> Classes:
-    """Return the two labels, or raise a ValueError."""
+def check_classes(value: Any, text: bool = True) -> Classes | str:
+    """Return the two labels, or ALL_CLASSES, or raise a ValueError."""
+    if isinstance(value, str) and value == ALL_CLASSES:
+        return value
     try:
         low, high = value
         if text or not (isinstance(low, str) or isinstance(high, str)):
@@ -231,7 +234,7 @@ def check_classes(value: Any, text: bool = True) -> Classes:
                 return pair
     except (TypeError, ValueError):
         pass
-    raise ValueError("two different labels, (negative or None, positive)")
+    raise ValueError("two different labels, (negative or None, positive), or 'all'")
 
 
 def _check_memory(value: Any) -> int:
@@ -257,8 +260,11 @@ class FormatOptions:
         cli_default="1, true or yes; else the larger of two numbers, or the rarer of two texts",
         commands="labels",
     )
-    classes: tuple[float | str | None, float | str] | None = option(
-        None, help="The negative and the positive label.", check=check_classes, commands="none"
+    classes: tuple[float | str | None, float | str] | str | None = option(
+        None,
+        help="The negative and the positive label; 'all' for any number of classes.",
+        check=check_classes,
+        commands="none",
     )
     max_bad_rows: int = option(
         0,
@@ -303,6 +309,14 @@ class FormatOptions:
             object.__setattr__(self, info.name, info.checked(getattr(self, info.name)))
         if not self.text_labels:
             _check_number_labels(self)
+        if self.all_classes and self.positive is not None:
+            reason = "cannot be combined with classes='all': no class is positive."
+            raise OptionError(f"read: positive {reason}", "positive", reason)
+
+    @property
+    def all_classes(self) -> bool:
+        """Whether labels are classes, of which there may be any number."""
+        return isinstance(self.classes, str)
 
     @property
     def labels_optional(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.features import Columns
-from rarestream.readers.labels import LabelRule, OneLabelError
+from rarestream.readers.labels import LabelRule, OneLabelError, class_labels
 from rarestream.readers.locations import PieceLines
 from rarestream.readers.parser import ParsedRows, RowRules
 from rarestream.readers.reading import Reading
@@ -41,7 +41,9 @@ class RowsToBlocks:
         self.between = between
         self.first = first or f"first {in_bytes(reading.chunk)}"
         options = reading.options
-        self.rule = LabelRule(options.positive, options.labels_optional, options.classes)
+        self.all_classes: bool = options.all_classes
+        classes = None if self.all_classes else options.classes
+        self.rule = LabelRule(options.positive, options.labels_optional, classes)
 
     @property
     def _space(self) -> Any:
@@ -56,7 +58,7 @@ class RowsToBlocks:
 
     def undecided(self, rows: ParsedRows) -> bool:
         """Return whether these rows, if they are the first, do not decide which label is positive."""
-        if len(rows.bad) > self.reading.refusals.allowed:
+        if self.all_classes or len(rows.bad) > self.reading.refusals.allowed:
             return False
         return len(rows.labels) == 0 or self.rule.undecided(rows.labels, rows.label_texts)
 
@@ -81,14 +83,18 @@ class RowsToBlocks:
             for row in rows.bad
         ]
         block = Block(*rows[:4], None, rows.importances, _tags(rows.tags), True, self._space)
-        try:
-            signs = self.rule.signs(rows.labels, rows.label_texts)
-        except OneLabelError as error:
-            return block[:0], self._one_label(error, name, before, rows, bad)
-        self.reading.classes = self.rule.classes
-        if self.rule.note is not None and self.rule.note not in self.reading.notes:
-            self.reading.notes.append(self.rule.note)
-        block = replace(block, labels=signs)
+        if self.all_classes:
+            signs = np.where(np.isnan(rows.labels), 0, 1).astype(np.int8)  # whether there is a class
+            block = replace(block, classes=None if optional else class_labels(rows.labels, rows.label_texts))
+        else:
+            try:
+                signs = self.rule.signs(rows.labels, rows.label_texts)
+            except OneLabelError as error:
+                return block[:0], self._one_label(error, name, before, rows, bad)
+            self.reading.classes = self.rule.classes
+            if self.rule.note is not None and self.rule.note not in self.reading.notes:
+                self.reading.notes.append(self.rule.note)
+            block = replace(block, labels=signs)
         kept = np.ones(len(signs), bool)
         if not optional and not signs.all():
             kept = signs != 0

@@ -188,7 +188,7 @@ def _grouped(keyed: Iterator[tuple[Block, Keys]], size: int) -> Iterator[tuple[B
 
 
 def _write(file: BinaryIO, block: Block, key: Keys, spaces: Spaces) -> None:
-    optional = (block.labels, block.importances, block.tags)
+    optional = (block.labels, block.importances, block.tags, block.classes)
     if block.space not in spaces:
         spaces.append(block.space)
     there = np.array([*(field is not None for field in optional), spaces.index(block.space)])
@@ -201,14 +201,16 @@ def _pieces(path: Path, spaces: Spaces) -> Iterator[tuple[Block, Keys]]:
     with path.open("rb") as file:
         while file.peek(1):
             key, there, indptr, indices, values = (npy.read_array(file) for _ in range(5))
-            labels, importances, tags = (npy.read_array(file) if field else None for field in there[:3])
+            optional = [npy.read_array(file) if field else None for field in there[:-1]]
+            labels, importances, tags, classes = optional
             width = int(indices.max()) + 1 if len(indices) else 0
-            yield Block(indptr, indices, values, width, labels, importances, tags, space=spaces[there[3]]), key
+            space = spaces[there[-1]]
+            yield Block(indptr, indices, values, width, labels, importances, tags, space=space, classes=classes), key
 
 
 def _bytes(block: Block) -> int:
     """Bytes of a block and its keys in memory."""
-    fields: list[NDArray[Any] | None] = [block.labels, block.importances, block.tags]
+    fields: list[NDArray[Any] | None] = [block.labels, block.importances, block.tags, block.classes]
     return 16 * len(block) + 8 * block.nonzeros + sum(field.nbytes for field in fields if field is not None)
 
 

@@ -34,4 +34,5 @@ def _finished(block: Block, piece: Block) -> Block:
         block.tags if block.tags is not None and (block.tags != no_tag(block.tags.dtype)).any() else None,
         block.own,
         block.space,
+        block.classes,
     )

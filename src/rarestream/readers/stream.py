@@ -51,8 +51,9 @@ def read(
         The label that counts as +1; every other label is -1. By default 1, true or yes is +1; of two other numbers
         the larger, and of two other texts the rarer one, if both occur in the first chunk, about 1 MB of text. Labels
         that are text are described by `Stream.notes`.
-    classes : (negative, positive), optional
-        The two labels, as in `Stream.settings` of an earlier stream; negative may be None for -1 or 0. Ignored if
+    classes : "all" or (negative, positive), optional
+        "all": every label is a class, and there may be any number of them; a Block then has `classes`, and no `labels`.
+        Or the two labels, as in `Stream.settings` of an earlier stream; negative may be None for -1 or 0. Ignored if
         `positive` is given. By default they are found in the data.
     max_bad_rows : int, >= 0, default 0
         Maximum number of invalid rows to skip. One more is an error.
