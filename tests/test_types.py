@@ -37,7 +37,7 @@ classifier = FtrlAucClassifier(learning_rate=0.5, means="exact", scale="max")
 assert_type(classifier, FtrlAucClassifier)
 assert_type(classifier.fit(X, y), FtrlAucClassifier)
 assert_type(classifier.learning_rate, float)
-assert_type(classifier.model_, Model)
+assert_type(classifier.model_, Any)  # a Model, or a OneVsRest
 assert_type(classifier.learner, type[FtrlAuc])
 assert_type(classifier.decision_function(X), NDArray[np.float64])
 DualAveragingClassifier(learning_rate=None, budget=100, random_state=1)

@@ -130,7 +130,7 @@ def test_plots_and_pages_are_written_whole_or_not_at_all(clicks, tmp_path):
     text = page.read_text("utf-8")
     assert "with.rare: evaluation" in text
     assert "ftrl-proximal" in text
-    assert "<pre>rarestream " in text
+    assert "<pre>rarestream" in text
     assert run("evaluate", *words, "--plot", svg).exit_code == 0
     assert b"<svg" in svg.read_bytes()
     before = page.read_bytes()
