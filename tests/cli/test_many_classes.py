@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rarestream import OneVsRest
+from rarestream import OneVsRest, read
+from rarestream.metrics import pairwise_auc
 from tests.program import run
 
 TOPICS = ["art", "sport", "law", "food"]
@@ -48,6 +49,10 @@ def test_a_table_is_trained_evaluated_and_predicted(table):
     found = json.loads(run("evaluate", "m.rare", "topics.csv", "--json").stdout)
     assert found["rows"] == 798
     assert found["macro_auc"] > 0.8
+    (block,) = read("topics.csv", label="topic", classes="all", features=model.features)
+    codes = np.array([model.classes.index(one) for one in block.classes.tolist()])
+    assert found["pairwise_auc"] == pytest.approx(float(pairwise_auc(codes, model.score(block), range(4))))
+    assert "pairwise AUC" in shown.stdout
     assert found["accuracy"] > 0.6
     assert {one["class"] for one in found["classes"]} == set(TOPICS)
     predicted = run("predict", "m.rare", "topics.csv")

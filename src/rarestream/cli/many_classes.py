@@ -25,6 +25,8 @@ from rarestream.readers.sources import expand
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from rarestream.blocks import Block
     from rarestream.cli.train import Reading
 
@@ -196,6 +198,8 @@ def evaluate(path: Path, data: list[str], json: bool, reading: options.ReadingLa
     aucs = {label: StreamingAuc() for label in model.classes}
     rows, right, unknown = 0, 0, 0
     labels = model.label_array()
+    code_of = {label: code for code, label in enumerate(model.classes)}
+    between: _Between | None = _Between(len(labels))
     for block in stream:
         assert block.classes is not None
         found = block.classes.tolist()
@@ -207,17 +211,29 @@ def evaluate(path: Path, data: list[str], json: bool, reading: options.ReadingLa
         right += sum(one == other for one, other in zip(predicted, found, strict=True))
         unknown += sum(other not in aucs for other in found)
         rows += len(block)
+        if between is not None:
+            between.add(np.array([code_of.get(other, -1) for other in found]), scores, block.importances)
+            between = None if between.full else between
     options.print_notes(stream)
     options.warn_of_refused(stream.refused, stream.refusals)
     if unknown:
         look.warn(f"{look.counted(unknown, 'row')} of classes that the model does not know; they count as wrong.")
-    result = {"rows": rows, **_of_classes(aucs), "accuracy": right / rows, "unknown": unknown, "learned": learned}
+    result = {
+        "rows": rows,
+        **_of_classes(aucs),
+        "pairwise_auc": None if between is None else between.auc(),
+        "accuracy": right / rows,
+        "unknown": unknown,
+        "learned": learned,
+    }
     if json:
         look.print_json(result)
         return
     ink = look.stdout()
     macro = result["macro_auc"]
     ink.line(f"macro AUC    {ink('-' if macro is None else f'{macro:.4f}', 'bold', 'cyan')}  mean over classes")
+    if result["pairwise_auc"] is not None:
+        ink.line(f"pairwise AUC {result['pairwise_auc']:.4f}  mean over pairs of classes (Hand and Till)")
     ink.line(f"accuracy     {result['accuracy']:.4f}  rows whose class was predicted")
     known = sorted(aucs.items(), key=lambda item: (math.isnan(item[1].auc), float(item[1].auc)))
     width = max(len(plain(label)) for label in aucs)
@@ -227,6 +243,35 @@ def evaluate(path: Path, data: list[str], json: bool, reading: options.ReadingLa
     if len(known) > MOST_LINES:
         ink.line(f"  ... {len(known) - MOST_LINES} more, which are ranked better")
     ink.line(look.counted(rows, "row"))
+
+
+class _Between:
+    """Scores of rows under each class, for the AUC between classes, as long as they fit in memory."""
+
+    MOST = 20_000_000  # scores
+
+    def __init__(self, classes: int) -> None:
+        self._classes, self._rows = classes, 0
+        self._parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+
+    @property
+    def full(self) -> bool:
+        return self._rows * self._classes > self.MOST
+
+    def add(self, codes: NDArray[Any], scores: NDArray[Any], importances: NDArray[np.float64] | None) -> None:
+        known = codes >= 0
+        weights = np.ones(len(codes)) if importances is None else importances
+        self._parts.append((codes[known], scores[known], weights[known]))
+        self._rows += len(codes)
+
+    def auc(self) -> float | None:
+        """Hand and Till's M; None if fewer than two classes have rows."""
+        from rarestream.metrics import pairwise_auc
+
+        codes, scores, weights = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        if len(np.unique(codes[weights > 0])) < 2:
+            return None
+        return float(pairwise_auc(codes, scores, np.arange(self._classes), weights))
 
 
 def _of_classes(aucs: Any) -> dict[str, Any]:
