@@ -11,7 +11,6 @@ import bz2
 import contextlib
 import csv
 import gzip
-import importlib.util
 import io
 import json
 import lzma
@@ -34,7 +33,6 @@ PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DATA_FILE = re.compile(r"[\w/-]+\.(?:svm|csv|jsonl|parquet|vw)(?:\.(?:gz|bz2|xz|zst))?\b")
-OPTIONAL = {"mlflow"}  # too large to install for the tests: a block that imports it runs where it is there
 COMPRESSED = {
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
@@ -113,16 +111,6 @@ def put_data(named: str) -> None:
         path.write_bytes(compress(rows(seed) if suffix == ".svm" else table(suffix, seed)))
 
 
-def imported_by(code: str) -> set[str]:
-    """The packages that a block imports."""
-    return {
-        alias.name.partition(".")[0]
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
@@ -131,8 +119,6 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     namespace: dict[str, object] = {"__name__": page.stem}
     for number, (language, code) in enumerate(blocks(page), 1):
         if language == "python":
-            if any(importlib.util.find_spec(name) is None for name in OPTIONAL & imported_by(code)):
-                continue
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)
         else:
