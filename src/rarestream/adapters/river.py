@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rarestream.adapters.made import class_of
 from rarestream.adapters.tables import read_rows
 from rarestream.blocks import Block, checked_importances, concatenate
 from rarestream.engines import check_arguments
@@ -683,35 +684,7 @@ COMMON = {
 @functools.cache  # so that each class exists only once
 def classifiers() -> dict[str, type[StreamClassifier]]:
     """Return the classifier of every registered learner, by name."""
-    return {learner.__name__: _classifier_of(learner) for learner in learner_classes()}
-
-
-def _classifier_of(learner: type[Learner]) -> type[StreamClassifier]:
-    settings = dataclasses.fields(learner)
-    parameters = [(field.name, _kind(field), field.metadata["help"], field.default) for field in settings]
-    common = {field.name: field.default for field in dataclasses.fields(StreamClassifier)}
-    parameters += [(name, *COMMON[name], default) for name, default in common.items()]
-    described = "".join(
-        f"    {name} : {kind}, default={default!r}\n        {help}\n" for name, kind, help, default in parameters
-    )
-    made = dataclasses.make_dataclass(
-        learner.__name__,
-        [(field.name, Any, dataclasses.field(default=field.default)) for field in settings],
-        bases=(StreamClassifier,),
-        namespace={
-            "learner": learner,
-            "__module__": "rarestream.river",  # its public address, where pickle finds it
-            "__doc__": f"{learner.__doc__}\n\n    Parameters\n    ----------\n{described}    ",
-        },
-        kw_only=True,
-        eq=False,
-        repr=False,
-    )
-    made.__module__ = "rarestream.river"
-    return made
-
-
-def _kind(field: dataclasses.Field[Any]) -> str:
-    if "choices" in field.metadata:
-        return "{" + ", ".join(repr(choice) for choice in field.metadata["choices"]) + "}"
-    return "float or None" if field.default is None else type(field.default).__name__
+    names = {learner.__name__: learner for learner in learner_classes()}
+    return {
+        name: class_of(learner, StreamClassifier, name, "rarestream.river", COMMON) for name, learner in names.items()
+    }

@@ -57,6 +57,7 @@ except ImportError:
 # After the import above, whose error message says what to install.
 from rarestream.adapters.callbacks import CallbackSupportMixin, Tasks, with_callbacks
 from rarestream.adapters.frames import more_rows, must_be_hashed
+from rarestream.adapters.made import class_of
 from rarestream.adapters.space import FeatureSpace, TableTransformer
 
 CSR = (csr_array, csr_matrix)
@@ -992,35 +993,8 @@ ATTRIBUTES = """
 @functools.cache  # so that each class exists only once
 def classifiers() -> dict[str, type[StreamClassifier]]:
     """Return the classifier of every registered learner, by name."""
-    return {f"{learner.__name__}Classifier": _classifier_of(learner) for learner in learner_classes()}
-
-
-def _classifier_of(learner: type[Learner]) -> type[StreamClassifier]:
-    settings = dataclasses.fields(learner)
-    parameters = [(field.name, _kind(field), field.metadata["help"], field.default) for field in settings]
-    common = {field.name: field.default for field in dataclasses.fields(StreamClassifier)}
-    parameters += [(name, *COMMON[name], default) for name, default in common.items()]
-    described = "".join(
-        f"    {name} : {kind}, default={default!r}\n        {help}\n" for name, kind, help, default in parameters
-    )
-    made = dataclasses.make_dataclass(
-        f"{learner.__name__}Classifier",
-        [(field.name, Any, dataclasses.field(default=field.default)) for field in settings],
-        bases=(StreamClassifier,),
-        namespace={
-            "learner": learner,
-            "__module__": "rarestream.sklearn",  # its public address, where pickle finds it
-            "__doc__": f"{learner.__doc__}\n\n    Parameters\n    ----------\n{described}{ATTRIBUTES}",
-        },
-        kw_only=True,
-        eq=False,
-        repr=False,
-    )
-    made.__module__ = "rarestream.sklearn"
-    return made
-
-
-def _kind(field: dataclasses.Field[Any]) -> str:
-    if "choices" in field.metadata:
-        return "{" + ", ".join(repr(choice) for choice in field.metadata["choices"]) + "}"
-    return "float or None" if field.default is None else type(field.default).__name__
+    names = {f"{learner.__name__}Classifier": learner for learner in learner_classes()}
+    return {
+        name: class_of(learner, StreamClassifier, name, "rarestream.sklearn", COMMON, ATTRIBUTES)
+        for name, learner in names.items()
+    }
