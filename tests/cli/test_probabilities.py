@@ -81,3 +81,16 @@ def test_a_pruned_model_is_calibrated_on_the_rows_it_is_measured_on(learned):
     done_ok("predict", learned / "p.rare", learned / "a.svm", "--probability")
     done_ok("prune", learned / "m.rare", "--nonzeros", 3, "-o", learned / "q.rare")
     assert "was pruned" in run("predict", learned / "q.rare", learned / "a.svm", "--probability").stderr
+
+
+def test_inspect_shows_the_calibration(learned):
+    done_ok("train", learned / "a.svm", "-o", learned / "s.rare", "--learner", "dual-auc", "--negatives-kept", "0.5")
+    done_ok("train", learned / "a.svm", "-o", learned / "n.rare", "--no-calibrate")
+    shown = done_ok("inspect", learned / "s.rare").stdout
+    assert "calibration log odds = " in shown and "50.0 % of the negatives were kept" in shown
+    assert ", where the probability is 1/2" in shown
+    found = json.loads(done_ok("inspect", learned / "s.rare", "--json").stdout)["calibration"]
+    model = Model.load(learned / "s.rare")
+    assert found["slope"] == model.calibration.slope and found["rows"] == 700 and found["negatives_kept"] == 0.5
+    shown = done_ok("inspect", learned / "n.rare").stdout
+    assert "calibration none: rarestream calibrate" in shown and "probability" not in shown

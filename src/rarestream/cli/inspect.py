@@ -110,6 +110,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "pruned_from": model.pruned_from,
         "intercept": model.intercept,
         "threshold": model.threshold,
+        "calibration": _calibration(model),
         "decision": None if model.decision is None else model.decision.record(),
         "metrics": header.get("metrics", {}),
         "looks_sorted": model.order.suspicious,
@@ -117,6 +118,21 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         # Without a file, columns are those of the arrays that a program passed in: from 0.
         "zero_based": column_base(model.source) == 0,
         "features": _features(model),
+    }
+
+
+def _calibration(model: Model) -> dict[str, Any] | None:
+    """What makes probabilities of scores."""
+    known = model.calibration
+    if known is None:
+        return None
+    return {
+        "slope": known.slope,
+        "intercept": known.intercept,
+        "rows": known.rows,
+        "positives": known.positives,
+        "enough": known.enough,
+        "negatives_kept": model.negatives_kept,
     }
 
 
@@ -191,18 +207,29 @@ def _show_facts(path: Path, facts: dict[str, Any]) -> None:
         lines.append(("AUC", f"{auc} progressive [{metrics['auc_low']:.4f}, {metrics['auc_high']:.4f}]"))
         if facts["looks_sorted"]:
             lines.append(("", "not meaningful: the rows looked sorted by label when they were learned"))
-    lines += [*_threshold_lines(facts), *_source_lines(facts["source"])]
+    lines += [*_calibration_lines(facts), *_threshold_lines(facts), *_source_lines(facts["source"])]
     lines.append(("written by", f"rarestream {plain(facts['rarestream'])}"))
     for word, text in lines:
         for number, part in enumerate(look.wrap(text, look.width() - 14)):
             ink.line(f"  {'' if number else word:<12}{part}")
 
 
+def _calibration_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    known = facts["calibration"]
+    if known is None:
+        return [("calibration", "none: rarestream calibrate")]
+    sign = "-" if known["intercept"] < 0 else "+"
+    text = f"log odds = {known['slope']:.4g} score {sign} {abs(known['intercept']):.4g}"
+    kept = known["negatives_kept"]
+    return [("calibration", text), *([] if kept == 1 else [("", f"{look.share(kept, 1)} of the negatives were kept")])]
+
+
 def _threshold_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     from rarestream.metrics import Decision
 
     if facts["decision"] is None:
-        return [("threshold", f"{facts['threshold']:.4g}")]
+        what = ", where the probability is 1/2" if (facts["calibration"] or {}).get("enough") else ""
+        return [("threshold", f"{facts['threshold']:.4g}{what}")]
     decision = Decision.from_record(facts["decision"])
     rates = (("false-positive rate", decision.fpr), ("recall", decision.recall), ("precision", decision.precision))
     shown = [f"{name} {_percent(rate)} [{_percent(rate.low)}, {_percent(rate.high)}]" for name, rate in rates]
