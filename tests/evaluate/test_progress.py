@@ -170,6 +170,15 @@ def test_a_missing_package_is_named(events, monkeypatch):
         train(Model("dual-auc"), read(events), progress="rich")
 
 
+def test_a_bar_in_a_notebook_needs_widgets(events, monkeypatch):
+    console = pytest.importorskip("rich.console")
+    monkeypatch.setattr(console.Console, "is_jupyter", True, raising=False)
+    monkeypatch.setattr(console, "_is_jupyter", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "rarestream\[notebook\]"'):
+        train(Model("dual-auc"), read(events), progress="rich")
+
+
 # -- arguments
 
 

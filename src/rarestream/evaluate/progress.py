@@ -5,6 +5,7 @@ train(model, stream, on_step=lambda progress: print(progress.rows, progress.auc)
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -292,6 +293,10 @@ class RichBar:
             ) from None
         self._run, self._meter = run, meter
         self._bars = Bars(BarColumn(BAR), TextColumn("{task.fields[text]}", markup=False))
+        if self._bars.console.is_jupyter and importlib.util.find_spec("ipywidgets") is None:
+            raise MissingExtraError(
+                'train: progress="rich" in a notebook needs ipywidgets too: pip install "rarestream[notebook]"'
+            )
         self._task = self._bars.add_task("", total=1.0 if run.fraction is not None else None, text="reading ...")
         self._drawn = -math.inf
         self._bars.start()
