@@ -73,9 +73,13 @@ class ClassLanes:
         self.equal_rates = have_equal_rates(learner)
         self._threads = threads
         self._touched: NDArray[np.int64] | None = None  # None: not known
-        self._groups = [
-            LaneGroup.start([learner] * size, scale, slots=slots, classes=True, equal_rates=self.equal_rates)
-            for size in _sizes(classes, threads)
+        self._groups = self._started(classes, slots)
+
+    def _started(self, classes: int, slots: int) -> list[LaneGroup]:
+        """Return so many classes that have learned nothing yet."""
+        return [
+            LaneGroup.start([self.learner] * size, self.scale, slots=slots, classes=True, equal_rates=self.equal_rates)
+            for size in _sizes(classes, self._threads)
         ]
 
     @property
@@ -143,6 +147,10 @@ class ClassLanes:
 
     def add(self, classes: int) -> None:
         """Add classes that are copies of the last one."""
+        if not self.tally(0)[:2].any():  # no row was learned yet: nothing to copy
+            self.count += classes
+            self._groups = self._started(self.count, self.slots)
+            return
         last = self._groups.pop()
         lanes, slots = list(range(len(last.numbers))), last.slots
         lanes += [lanes[-1]] * classes
