@@ -115,9 +115,38 @@ def test_options_that_make_no_sense_are_refused(table, words, message):
 
 def test_other_commands_say_what_the_file_is(table):
     run("train", "topics.svm", "--classes", "all", "-o", "m.rare", "-q")
-    for words in (["inspect", "m.rare"], ["prune", "m.rare", "-o", "n.rare", "--nonzeros", "3"]):
+    for words in (["explain", "m.rare", "topics.svm"], ["prune", "m.rare", "-o", "n.rare", "--nonzeros", "3"]):
         done = run(*words)
         assert done.exit_code != 0
         assert "a model for each of several classes" in done.stderr
     assert "Drop --scale" in run("train", "topics.svm", "--resume", "m.rare", "--scale", "max").stderr
     assert "many classes" in run("predict", "m.rare", "topics.svm", "--probability", "--interval").stderr
+
+
+def test_a_class_is_inspected_explained_and_exported(table):
+    assert run("train", "topics.csv", "--label", "topic", "--classes", "all", "-o", "m.rare").exit_code == 0
+    shown = run("inspect", "m.rare")
+    assert shown.exit_code == 0 and "of 4 classes" in shown.stdout and "--class LABEL" in shown.stdout
+    assert all(topic in shown.stdout for topic in TOPICS)
+    facts = json.loads(run("inspect", "m.rare", "--json").stdout)
+    assert facts["rows"] == 798 and len(facts["classes"]) == 4 and facts["macro_auc"] > 0.8
+    law = json.loads(run("inspect", "m.rare", "--class", "law", "--json").stdout)
+    model = OneVsRest.load("m.rare").model("law")
+    assert law["positives"] == model.positives and law["nonzeros"] == model.nonzeros
+    assert law["metrics"]["progressive_auc"] == float(model.progress.auc)
+    done = run("explain", "m.rare", "topics.csv", "--class", "law", "--json")
+    assert done.exit_code == 0 and "counts as" not in done.stderr
+    (block,) = read("topics.csv", label="topic", classes="all", features=model.features)
+    assert json.loads(done.stdout)["score"] == pytest.approx(model.score(block[:1])[0])
+    assert run("export", "m.rare", "--class", "law", "-o", "law.csv").exit_code == 0
+    assert len(Path("law.csv").read_text().splitlines()) > model.nonzeros
+
+
+@pytest.mark.parametrize("command", [["inspect", "m.rare"], ["explain", "m.rare", "topics.csv"]])
+def test_a_class_that_is_none_is_refused(table, command):
+    assert run("train", "topics.csv", "--label", "topic", "--classes", "all", "-o", "m.rare").exit_code == 0
+    done = run(*command, "--class", "music")
+    assert done.exit_code == 2 and "has no class 'music'; it has" in done.stderr
+    assert run("train", "topics.csv", "--label", "topic", "--positive", "law", "-o", "m.rare").exit_code == 0
+    done = run(*command, "--class", "law")
+    assert done.exit_code == 2 and "has two classes" in done.stderr

@@ -38,6 +38,7 @@ def explain(
     data: options.Data,
     row: Rows = None,
     top: Top = 20,
+    of_class: options.OfClass = None,
     json: options.Json = False,
     *,
     reading: options.Reading,
@@ -47,11 +48,11 @@ def explain(
     A score is the sum of value times weight over the features of the row, as the model scales it. The terms are
     sorted by what they add, and sum to the score.
     """
-    from rarestream.model import Model
-
-    loaded = Model.load(model)
+    loaded = options.load_model(model, of_class)
     options.check_paths(data)
     settings = {**reading.settings_for(loaded, data), "labels": "optional"}
+    if of_class is not None:  # whose labels are not those of two classes
+        settings["classes"] = "all"
     stream = reading.open(data, settings)
     names = _column_base(loaded)
     for number, found in enumerate(_rows(loaded, stream, sorted(set(row or [1])))):

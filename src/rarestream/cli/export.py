@@ -72,6 +72,7 @@ def export(
     probability: Probability = None,
     name: Name = None,
     inputs: Inputs = None,
+    of_class: options.OfClass = None,
     json: options.Json = False,
 ) -> None:
     """Write a model for scoring where Python is not.
@@ -81,9 +82,8 @@ def export(
     """
     from rarestream.export import export as export_model
     from rarestream.export.exporting import FORMATS
-    from rarestream.model import Model
 
-    loaded = Model.load(model)
+    loaded = options.load_model(model, of_class)
     if str(output) == "-":
         raise UsageError("must be a file, not standard output.", "--output")
     outputs.for_file(output, [model], overwrite, "--output")

@@ -38,6 +38,7 @@ def inspect(
     namespace: Namespace = None,
     on: On = None,
     diff: Other = None,
+    of_class: options.OfClass = None,
     json: options.Json = False,
     *,
     reading: options.Reading,
@@ -53,7 +54,12 @@ def inspect(
     from rarestream.model import Model
 
     header, _ = modelfile.read(model)
-    loaded = Model.load(model)
+    if "models" in header and of_class is None:
+        from rarestream.cli import many_classes
+
+        many_classes.inspect(model, json)
+        return
+    loaded = options.load_model(model, of_class)
     other = None if diff is None else Model.load(diff)
     if on and not isinstance(loaded.features, Hashed):
         raise UsageError("the features of this model are column numbers, which have no namespaces.", "--on")
@@ -112,7 +118,7 @@ def _facts(path: Path, header: dict[str, Any], model: Model) -> dict[str, Any]:
         "threshold": model.threshold,
         "calibration": _calibration(model),
         "decision": None if model.decision is None else model.decision.record(),
-        "metrics": header.get("metrics", {}),
+        "metrics": model.metrics if "models" in header else header.get("metrics", {}),
         "looks_sorted": model.order.suspicious,
         "source": model.source,
         # Without a file, columns are those of the arrays that a program passed in: from 0.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rarestream.blocks import Block
     from rarestream.cli.train import Reading
+    from rarestream.model import Model
 
 MOST_LINES = 20  # of classes in a report
 
@@ -186,6 +187,56 @@ def is_file_of(path: Path | None) -> bool:
     return header is not None and "models" in header
 
 
+def model_of(path: Path, name: str) -> Model:
+    """The model of one class."""
+    model = OneVsRest.load(path)
+    found = {str(label): label for label in model.classes}
+    if name not in found:
+        some = ", ".join(plain(label) for label in list(found)[:MOST_LINES])
+        more = f" and {len(found) - MOST_LINES} more" if len(found) > MOST_LINES else ""
+        raise UsageError(f"{plain(path)} has no class {plain(name)!r}; it has {some}{more}.", "--class")
+    return model.model(found[name])
+
+
+def inspect(path: Path, json: bool) -> None:
+    """Show what a file of many classes holds."""
+    model, size = OneVsRest.load(path), path.stat().st_size
+    aucs = model.progress
+    facts = {
+        "model": str(path),
+        "bytes": size,
+        "kind": model.kind,
+        "learner": {"name": model.learner.name, "settings": model.learner.settings},
+        "scale": model.scale,
+        "dtype": model.dtype,
+        "rows": model.rows,
+        "n_features": model.n_features,
+        "nonzeros": model.nonzeros,
+        "one_pass": model.one_pass,
+        "source": model.source,
+        **_of_classes(aucs),
+    }
+    if json:
+        look.print_json(facts)
+        return
+    ink = look.stdout()
+    ink.line(f"{ink(plain(path), 'bold')}  {look.size(size)}, {model.kind}, many classes")
+    macro = facts["macro_auc"]
+    lines = [
+        ("learner", f"{model.learner.name}  {ink(look.assignments(model.learner.settings, '  '), 'dim')}"),
+        ("scale", f"{model.scale}, state in {model.dtype}"),
+        ("learned", f"{look.counted(model.rows, 'row')} of {len(model.classes)} classes"),
+        ("weights", f"{look.count(model.nonzeros)} non-zero, of all classes"),
+        ("AUC", f"{'-' if macro is None else f'{macro:.4f}'} progressive, mean over classes"),
+    ]
+    for word, text in lines:
+        for at, part in enumerate(look.wrap(text, look.width() - 14)):
+            ink.line(f"  {'' if at else word:<12}{part}")
+    ink.line("")
+    _show_classes(aucs)
+    ink.line("To see the weights of a class: --class LABEL")
+
+
 # -- evaluate
 
 
@@ -235,14 +286,20 @@ def evaluate(path: Path, data: list[str], json: bool, reading: options.ReadingLa
     if result["pairwise_auc"] is not None:
         ink.line(f"pairwise AUC {result['pairwise_auc']:.4f}  mean over pairs of classes (Hand and Till)")
     ink.line(f"accuracy     {result['accuracy']:.4f}  rows whose class was predicted")
+    _show_classes(aucs)
+    ink.line(look.counted(rows, "row"))
+
+
+def _show_classes(aucs: dict[Any, StreamingAuc]) -> None:
+    """A line for each class, the worst first."""
+    ink = look.stdout()
     known = sorted(aucs.items(), key=lambda item: (math.isnan(item[1].auc), float(item[1].auc)))
-    width = max(len(plain(label)) for label in aucs)
+    width = max((len(plain(label)) for label in aucs), default=0)
     for label, one in known[:MOST_LINES]:
         auc = "-" if math.isnan(one.auc) else f"{float(one.auc):.4f}  [{one.auc.low:.4f}, {one.auc.high:.4f}]"
         ink.line(f"  {look.cut(plain(label), 30):<{min(width, 30)}}  {look.counted(one.n_pos, 'row'):>12}  {auc}")
     if len(known) > MOST_LINES:
         ink.line(f"  ... {len(known) - MOST_LINES} more, which are ranked better")
-    ink.line(look.counted(rows, "row"))
 
 
 class _Between:

@@ -58,6 +58,10 @@ Scale = Annotated[
 ]
 MaxRows = Annotated[int | None, Option("--max-rows", metavar="N", help="Maximum number of rows to learn.", min=1)]
 Json = Annotated[bool, Option("--json", help="Print JSON on standard output, one object per line.")]
+OfClass = Annotated[
+    str | None,
+    Option("--class", metavar="LABEL", help="Of a model of many classes: the one of this class against all others."),
+]
 NegativesKept = Annotated[
     float | None,
     Option(
@@ -266,6 +270,18 @@ def warn_if_learned(model: Model, data: Sequence[str], consequence: str = "") ->
             f"{', ' + consequence if consequence else ''}. Use rows that were not learned."
         )
     return learned
+
+
+def load_model(path: Path, of_class: str | None) -> Model:
+    """Return the model of a file; of one of many classes, that of a class."""
+    from rarestream.cli import many_classes
+    from rarestream.model import Model
+
+    if of_class is None:
+        return Model.load(path)
+    if not many_classes.is_file_of(path):
+        raise UsageError(f"{plain(path)} has two classes, and one model.", "--class")
+    return many_classes.model_of(path, of_class)
 
 
 def calibration_of(model: Model) -> Calibration:

@@ -167,7 +167,11 @@ def decode(
     `space`: that of the file, if it is known.
     """
     if "models" in header:
-        way = advice("Load it with OneVsRest.load.", "Use it with train --resume, evaluate and predict.")
+        way = advice(
+            "Load it with OneVsRest.load.",
+            "Use it with train --resume, evaluate, predict and inspect, or name a class: inspect, explain and export "
+            "have --class LABEL.",
+        )
         raise ModelFileError(f"{name}: has a model for each of several classes. {way}")
     try:
         count = header["features"]["count"]
