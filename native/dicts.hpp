@@ -135,6 +135,12 @@ private:
     }
 
     void cell(int c, std::string_view name, PyObject* object) {
+        if (PyFloat_CheckExact(object)) return sink_.number(c, PyFloat_AS_DOUBLE(object));
+        if (PyUnicode_CheckExact(object)) {
+            std::string_view text;
+            if (text_of(object, text, name)) sink_.string(c, text);
+            return;
+        }
         const Value value = value_of(object, name);
         switch (value.type) {
             case Type::missing:
