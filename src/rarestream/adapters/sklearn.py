@@ -230,7 +230,7 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
         X, y = (X, self._validated_labels(X, y)) if hashed else self._validated(X, y, reset=first)
         X, y, importances = _present(X, y, sample_weight)
         known, labels = self._classes(classes, y, first)
-        importances, counts = self._weighted(known, labels, importances, {} if first else vars(self)["_class_counts"])
+        importances, counts = self._weighted(known, labels, importances, {} if first else self._counts_so_far())
         if hashed:
             block = self._hashed_rows(X, first, labels, importances)
         else:
@@ -538,6 +538,11 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
                 "False, or pass more rows."
             )
         return block.take(np.flatnonzero(~held)), block.take(np.flatnonzero(held))
+
+    def _counts_so_far(self) -> dict[int, int]:
+        """Return the rows of each class that `fit` and `partial_fit` have counted; none unless weights are wanted."""
+        counts: dict[int, int] = vars(self).get("_class_counts", {})
+        return counts
 
     def _weighted(
         self,
