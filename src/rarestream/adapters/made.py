@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import inspect
+import textwrap
 from typing import Any
 
 from rarestream.learners import Learner
 
-Described = Mapping[str, tuple[str, str]]  # the type and the meaning of parameters
+HEADING = "Parameters\n----------\n"
 
 
-def class_of(learner: type[Learner], base: type, name: str, module: str, common: Described, more: str = "    ") -> type:
+def class_of(learner: type[Learner], base: type, name: str, module: str, more: str = "") -> type:
     """Return a dataclass of the settings of a learner and the fields of `base`.
 
     Parameters
@@ -19,20 +20,19 @@ def class_of(learner: type[Learner], base: type, name: str, module: str, common:
     learner : type
         The learner; it becomes the attribute `learner`.
     base : type
-        A dataclass, the base class of those of all learners.
+        A dataclass, the base class of those of all learners. Its docstring ends with its parameters.
     name, module : str
         Its public address, where pickle finds it.
-    common : mapping
-        The types and meanings of the fields of `base`.
     more : str
         What its docstring ends with.
     """
     settings = dataclasses.fields(learner)
-    parameters = [(field.name, _kind(field), field.metadata["help"], field.default) for field in settings]
-    parameters += [(field.name, *common[field.name], field.default) for field in dataclasses.fields(base)]
-    described = "".join(
-        f"    {name} : {kind}, default={default!r}\n        {help}\n" for name, kind, help, default in parameters
+    own = "".join(
+        f"{field.name} : {_kind(field)}, default {field.default!r}\n    {field.metadata['help']}\n"
+        for field in settings
     )
+    common = inspect.cleandoc(base.__doc__ or "").partition(HEADING)[2]
+    described = f"{inspect.cleandoc(learner.__doc__ or '')}\n\n{HEADING}{own}{common}\n\n{inspect.cleandoc(more)}"
     made = dataclasses.make_dataclass(
         name,
         [(field.name, Any, dataclasses.field(default=field.default)) for field in settings],
@@ -40,7 +40,7 @@ def class_of(learner: type[Learner], base: type, name: str, module: str, common:
         namespace={
             "learner": learner,
             "__module__": module,
-            "__doc__": f"{learner.__doc__}\n\n    Parameters\n    ----------\n{described}{more}",
+            "__doc__": textwrap.indent(described, "    ").strip() + "\n",
         },
         kw_only=True,
         eq=False,

@@ -144,7 +144,8 @@ class StreamClassifier(base.MiniBatchClassifier):
     dtype : {"float32", "float64"}, default "float32"
         Precision of the model state.
     scale : {"unit", "max", "none"}, default "unit"
-        How rows are scaled, as for a Model.
+        How rows are scaled. "unit": to Euclidean norm 1; "max": each feature by its largest absolute value so far, then
+        to norm 1 (for raw numeric columns); "none": not at all.
     bits : int, 1 to 30, default 22
         Base-2 logarithm of the number of hashed features.
     numbers : {"soft", "raw"}, default "soft"
@@ -665,26 +666,9 @@ class RollingAuc(_Auc):
 
 # -- the classes
 
-COMMON = {
-    "dtype": ("{'float32', 'float64'}", "Precision of the model state."),
-    "scale": (
-        "{'unit', 'max', 'none'}",
-        "How rows are scaled. 'unit': to Euclidean norm 1; 'max': each feature by its largest absolute value so far,\n"
-        "        then to norm 1 (for raw numbers); 'none': not at all.",
-    ),
-    "bits": ("int, 1 to 30", "Base-2 logarithm of the number of hashed features."),
-    "numbers": ("{'soft', 'raw'}", "Whether numbers become soft buckets, or features with the number as their value."),
-    "positive": (
-        "label or None",
-        "The label that is positive. None: True, 1, 'true' or 'yes'; of two others, the one that comes second.",
-    ),
-}
-
 
 @functools.cache  # so that each class exists only once
 def classifiers() -> dict[str, type[StreamClassifier]]:
     """Return the classifier of every registered learner, by name."""
     names = {learner.__name__: learner for learner in learner_classes()}
-    return {
-        name: class_of(learner, StreamClassifier, name, "rarestream.river", COMMON) for name, learner in names.items()
-    }
+    return {name: class_of(learner, StreamClassifier, name, "rarestream.river") for name, learner in names.items()}

@@ -83,7 +83,8 @@ class StreamClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  #
     dtype : {"float32", "float64"}, default "float32"
         Precision of the model state.
     scale : {"unit", "max", "none"}, default "unit"
-        How rows are scaled, as for a Model.
+        How rows are scaled. "unit": to Euclidean norm 1; "max": each feature by its largest absolute value so far, then
+        to norm 1 (for raw numeric columns); "none": not at all.
     max_passes : int, >= 1, default 1
         Number of passes of `fit` over the rows.
     shuffle : bool, default False
@@ -931,46 +932,6 @@ def _exact_integers(values: NDArray[Any]) -> bool:
 
 # -- the classes
 
-COMMON = {
-    "dtype": ("{'float32', 'float64'}", "Precision of the model state."),
-    "scale": (
-        "{'unit', 'max', 'none'}",
-        "How rows are scaled. 'unit': to Euclidean norm 1; 'max': each feature by its largest absolute value so far,\n"
-        "        then to norm 1 (for raw numeric columns); 'none': not at all.",
-    ),
-    "max_passes": ("int, >= 1", "Number of passes of `fit` over the rows."),
-    "shuffle": ("bool", "Whether each pass of `fit` has a new random order of the rows."),
-    "threshold": ("float or None", "Value of `decision_function` above which `classes_[1]` is predicted. None: 0."),
-    "random_state": ("int, RandomState or None", "Source of the random orders of `shuffle`."),
-    "features": (
-        "FeatureSpace or None",
-        "How named columns become hashed features. None: by `FeatureSpace()` for frames with a column that is not of\n"
-        "        numbers or booleans, and for lists of dicts; the columns of all other rows are the features.",
-    ),
-    "pos_label": ("label or None", "The class that the model takes as positive, the rare one. None: the larger."),
-    "class_weight": (
-        "dict, 'balanced' or None",
-        "Importance of the rows of each class; 'balanced': n_samples / (2 * rows of the class), in `partial_fit` by\n"
-        "        the rows so far.",
-    ),
-    "warm_start": ("bool", "Whether `fit` continues with the model of the last `fit`."),
-    "early_stopping": (
-        "bool",
-        "Whether `fit` stops when a pass does not raise the AUC of rows that it holds out, and returns to the model\n"
-        "        before. It only matters with `max_passes` above 1.",
-    ),
-    "validation_fraction": ("float", "Share of the rows that `early_stopping` holds out."),
-    "n_iter_no_change": ("int, >= 1", "Passes without a higher AUC after which `early_stopping` stops."),
-    "tol": ("float, >= 0", "Rise of AUC that counts as higher."),
-    "calibrate": ("bool", "Whether the model learns to give probabilities: `predict_proba`."),
-    "negatives_kept": (
-        "float",
-        "Share of the negatives that the rows have, if the others were left out at random. Probabilities are then\n"
-        "        those among all rows.",
-    ),
-    "verbose": ("int", "Whether `fit` prints a line after each pass."),
-}
-
 ATTRIBUTES = """
     Attributes
     ----------
@@ -1000,6 +961,6 @@ def classifiers() -> dict[str, type[StreamClassifier]]:
     """Return the classifier of every registered learner, by name."""
     names = {f"{learner.__name__}Classifier": learner for learner in learner_classes()}
     return {
-        name: class_of(learner, StreamClassifier, name, "rarestream.sklearn", COMMON, ATTRIBUTES)
+        name: class_of(learner, StreamClassifier, name, "rarestream.sklearn", ATTRIBUTES)
         for name, learner in names.items()
     }
