@@ -43,6 +43,7 @@ class Line(NamedTuple):
 
 
 LEARN, FIT = "Model.learn", "DualAveragingClassifier.fit, csr"
+CALIBRATED, UNCALIBRATED = "Model.learn, avazu", "Model(calibrate=False).learn, avazu"
 SPARSE, SPARSE_SGD = f"fit, {SHORT.name}", f"SGD fit, {SHORT.name}"
 ARRAY, ARRAY_SGD = "fit, dense 20,000 x 100", "SGD fit, dense 20,000 x 100"
 TRAIN, TRAIN_AUTO, VW = (
@@ -62,6 +63,7 @@ RACE_WIDE, RACE_NARROW = "auto, 16,384 rows, d = 2^24", "auto, 16,384 rows, d = 
 
 LINES = (
     Line("fit on CSR vs Model.learn, rcv1b", FIT, LEARN, 1.5, 1.3, slower=True),
+    Line("learning with calibration vs without it, avazu", CALIBRATED, UNCALIBRATED, 1.2, 1.1, slower=True),
     Line("fit on CSR vs SGD l1 fit (shuffle=False), 21 non-zeros a row", SPARSE, SPARSE_SGD, 4.5, 6),
     Line("fit on dense 20,000 x 100 vs SGD l1 fit (shuffle=False)", ARRAY, ARRAY_SGD, 2, 3),
     Line("train --learner dual-auc vs vw, programs, 50,000 rows", TRAIN, VW, 1, 1.5),
@@ -100,7 +102,15 @@ def fitting(chosen: set[str]) -> dict[str, Contestant]:
     short = rows(SHORT, SHORT_ROWS)
     dense, labels = dense_rows()
     X, narrow = peers.csr(data, shape.d, np.float32), peers.csr(short, SHORT.d, np.float64)
+    avazu = make(SHAPES["avazu"], 0.5).train
+
+    def learning(calibrate: bool) -> Contestant:
+        d = SHAPES["avazu"].d
+        return _ready(lambda: Model(OURS, n_features=d, calibrate=calibrate), avazu, lambda model: model.learn(avazu))
+
     contestants = {
+        CALIBRATED: learning(True),
+        UNCALIBRATED: learning(False),
         LEARN: _ready(lambda: Model(OURS, n_features=shape.d), X, lambda model: model.learn(data)),
         FIT: fit(X, data.labels),
         SPARSE: fit(narrow, short.labels),
@@ -128,7 +138,7 @@ def _ready(make_model: Callable[[], Any], X: Any, act: Callable[[Any], Any]) -> 
 
     def prepare() -> Callable[[], Any]:
         model = make_model()
-        touch(*((X,) if isinstance(X, np.ndarray) else (X.indices, X.data)))
+        touch(*((X,) if isinstance(X, np.ndarray) else (X.indices, X.values if isinstance(X, Block) else X.data)))
         return lambda: act(model)
 
     return timed(prepare)

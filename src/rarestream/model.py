@@ -67,7 +67,7 @@ class Model:
     features : Columns or Hashed, optional
         What the features of rows are: column numbers, or hashed names. By default that of the first rows learned.
     calibrate : bool, default True
-        Whether the model also learns to turn its scores into probabilities. It takes some nanoseconds per row.
+        Whether the model also learns to turn its scores into probabilities, which takes a little time for each row.
     negatives_kept : float, above 0 and at most 1, default 1
         Share of the negatives that the rows to learn have, if the others were left out at random: 0.1 if every tenth
         was kept. Probabilities are then those among all rows; scores do not depend on it.
