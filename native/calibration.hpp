@@ -23,8 +23,8 @@ class Calibration {
     static constexpr double PRIOR = 0.1;        // second derivatives before the first row: they shorten the first steps
     static constexpr double LARGEST = 1e60;     // of scores: larger ones count as this
     static constexpr double FARTHEST = 30;      // of x
-    static constexpr std::int64_t ALL = 65536;  // after so many rows, of the larger class only
-    static constexpr std::int64_t SHARE = 4;    // one in so many is used, for as many
+    static constexpr std::int64_t ALL = 8192;   // after so many rows, of the larger class only
+    static constexpr std::int64_t SHARE = 8;    // one in so many is used, for as many
     static constexpr std::int64_t ALONE = 256;  // each of so many rows, the first, makes a step,
     static constexpr double EIGHT = 2048;       // then every eight until so many, and then every
     static constexpr double MANY = 64;          // so many: a step takes as long as counting dozens of rows

@@ -42,10 +42,10 @@ class Twin:
             positive = int(label > 0)
             self.counts[positive] += 1
             own, other = self.counts[positive], self.counts[1 - positive]
-            if own + other > 65536 and own > other:
-                if own % 4:
+            if own + other > 8192 and own > other:
+                if own % 8:
                     continue
-                h *= 4
+                h *= 8
             self.waiting.append((positive, min(max(score, -1e60), 1e60), h))
             if len(self.waiting) == 8 or own + other <= 256:
                 self.use()

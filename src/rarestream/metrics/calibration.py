@@ -10,8 +10,8 @@ that of its second derivatives, a step is -(A + 0.1)^-1 g. In A and u old rows f
 after T rows, row t counts (t / T)^2, since a model gives other scores when it has
 just begun. In a row that is far on the wrong side the second derivative is almost
 zero; that of a parabola above the loss takes its place. A step is made after each of
-the first 256 rows, then after 8, and after 2048 rows after 64. Beyond 65536 rows one
-row in four of the larger class is used, and counts four times.
+the first 256 rows, then after 8, and after 2048 rows after 64. Beyond 8192 rows one
+row in eight of the larger class is used, and counts eight times.
 
 The variance of the log odds of a score is that of a logistic regression whose rows
 have such weights, 0.6 x' A^-1 x with x = (s / u, 1), times 4/3: steps online are not
