@@ -104,10 +104,9 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",  # as for JAVA_OPTIONS
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
-        # A streaming query that is stopped waits for its thread no longer than it takes to see that.
-        "spark.sql.streaming.pollingDelay": "10ms",
     }
 
 
