@@ -132,8 +132,9 @@ public:
                        nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalCounts having,
                        OptionalLargest largest, std::optional<InOut<float>> rates, const BlockArgument& block, Scale scale,
                        nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores, const std::string& isa,
-                       const std::optional<In<std::int32_t>>& classes) const {
+                       const std::optional<In<std::int32_t>>& classes, double repeats) const {
         BorrowedRows borrowed(block, table.shape(0));
+        borrowed.repeat(repeats);
         RowsView& rows = borrowed.rows;
         if (classes) {
             if (settings_.any_evidence || settings_.any_half_life)
@@ -299,7 +300,7 @@ void bind_lanes(nb::module_& m) {
         .def_prop_ro("lanes", &LaneKernel::lanes)
         .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(),
              no_convert().none(), no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "",
-             no_convert().none() = nb::none())
+             no_convert().none() = nb::none(), no_convert() = 1.0)
         .def("score", &LaneKernel::score, no_convert(), no_convert(), no_convert().none(), no_convert().none(),
              no_convert(), no_convert(), enum_arg(), no_convert());
 }

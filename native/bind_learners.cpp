@@ -182,7 +182,7 @@ void bind_learners(nb::module_& m) {
         .value("max", Scale::max);
     const auto learn_args = [](auto& kernel, auto method) {
         kernel.def("learn", method, no_convert(), no_convert(), no_convert().none(), no_convert(), no_convert(), enum_arg(),
-                   no_convert());
+                   no_convert(), no_convert() = 1.0);
     };
     const auto score_args = [](auto& kernel, auto method) {
         kernel.def("score", method, no_convert(), no_convert(), no_convert().none(), no_convert(), no_convert(), enum_arg(),

@@ -12,6 +12,7 @@ void bind_auc(nanobind::module_&);
 void bind_features(nanobind::module_&);
 void bind_published(nanobind::module_&);
 void bind_lanes(nanobind::module_&);
+void bind_merge(nanobind::module_&);
 void bind_one_row(nanobind::module_&);
 }  // namespace rarestream
 
@@ -27,5 +28,6 @@ NB_MODULE(_native, m) {
     rarestream::bind_features(m);
     rarestream::bind_published(m);
     rarestream::bind_lanes(m);
+    rarestream::bind_merge(m);
     rarestream::bind_one_row(m);
 }

@@ -121,9 +121,10 @@ public:
     // Returns the number of rows learned.
     template <class Real>
     std::int64_t learn(TableArray<Real> table, InOut<double> tally, OptionalLargest largest, std::vector<AnyArray> extra,
-                       const BlockArgument& block, Scale scale, InOut<double> scores) const {
+                       const BlockArgument& block, Scale scale, InOut<double> scores, double repeats) const {
         BorrowedRows borrowed(block, table.shape(0));
         borrowed.borrow_labels(block);
+        borrowed.repeat(repeats);
         return run(table, tally, largest, extra, borrowed, scale, scores,
                    [&](const Kernels<Real>& kernel, const State<Real>& state, const RowScratch<Real>& scratch) {
                        return kernel.learn(settings_.data(), state, borrowed.rows, scale, scores.data(), scratch);

@@ -27,6 +27,8 @@ inline bool avx2_available() {
 
 extern bool use_avx2;  // defined in bind_learners.cpp
 
+constexpr double LARGEST_REPEATS = 1e6;
+
 using OptionalLargest = std::optional<InOut<float>>;
 
 // Memory for the longest of some rows, aligned to 64 bytes.
@@ -142,6 +144,13 @@ public:
             throw std::invalid_argument("learn: labels and importances must have one entry per row");
         rows.labels = labels_.data();
         rows.importances = importances_ ? importances_->data() : nullptr;
+    }
+
+    // For learning as one of several groups.
+    void repeat(double repeats) {
+        if (!(repeats >= 1 && repeats <= LARGEST_REPEATS))
+            throw std::invalid_argument("learn: rows are repeated 1 to 1e6 times");
+        rows.repeats = repeats;
     }
 
     // For learning classes, which are passed beside the block.

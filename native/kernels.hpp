@@ -24,6 +24,7 @@ struct RowsView {
     const double* importances;  // null: 1 each
     std::int64_t size;
     const std::int32_t* classes = nullptr;  // in place of labels where lanes are classes: lanes/types.hpp
+    double repeats = 1;  // what the steps of z and v are multiplied by, but no count: for groups of rows, merge.hpp
 };
 
 // The two numbers of a coordinate are adjacent, so that one cache line brings both. n is the square root of v.

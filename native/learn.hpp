@@ -213,7 +213,8 @@ __attribute__((noinline)) std::int64_t learn_some(std::int64_t i, std::int64_t e
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) return true;  // such a row is scored, and changes nothing
         small = small && std::fabs(s) < MODERATE;
-        if (!small && exceeds_step_limit<Real, Rule>(s, tally.a, tally.b, scale == Scale::none ? dot.xx : 1, h))
+        if (!small &&
+            exceeds_step_limit<Real, Rule>(s, tally.a, tally.b, scale == Scale::none ? dot.xx : 1, h * rows.repeats))
             return false;
         const bool positive = rows.labels[i] > 0;
         if constexpr (PAIRS > 1)
@@ -233,7 +234,7 @@ __attribute__((noinline)) std::int64_t learn_some(std::int64_t i, std::int64_t e
         } else {
             if (c == 0 && !row.exceeds_largest) return true;
         }
-        rule.set_slope(c, h, dot.u);
+        rule.set_slope(c, h * rows.repeats, dot.u);
         step(c);
         return true;
     };
@@ -315,8 +316,8 @@ template <class Learner, class Real>
 std::int64_t learn(const Learner& learner, const State<Real>& state, const RowsView& rows, Scale scale, double* scores,
                    const RowScratch<Real>& scratch) {
     const Tally tally = Tally::read(state.tally);
-    const bool small =
-        scale != Scale::none && !rows.importances && std::fabs(tally.a) < MODERATE && std::fabs(tally.b) < MODERATE;
+    const bool small = scale != Scale::none && !rows.importances && rows.repeats <= 1 && std::fabs(tally.a) < MODERATE &&
+                       std::fabs(tally.b) < MODERATE;
     Progress progress{tally, small};
     std::int64_t i = 0;
     while (i < rows.size && !progress.overflow) {

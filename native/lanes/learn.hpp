@@ -147,15 +147,16 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
         score_all();
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // such a row is scored, and changes nothing
+        const double repeated = h * rows.repeats;
         const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
-        if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (h > 1 ? h : 1))) return i;
+        if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (repeated > 1 ? repeated : 1))) return i;
         const LossInput input = [&]() -> LossInput {
-            if (Classes) return {false, h, 0, 0, 0, dot.u, positive_lane.of(rows.classes[i], settings.lanes)};
+            if (Classes) return {false, h, 0, 0, 0, dot.u, repeated, positive_lane.of(rows.classes[i], settings.lanes)};
             const bool positive = rows.labels[i] > 0;
             double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
             if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
             n += h;
-            return {positive, h, n, n + others, others / (n + others), dot.u};
+            return {positive, h, n, n + others, others / (n + others), dot.u, repeated};
         }();
         const DecayFactors* const factors = decay.factors(h);
         for (int g = 0; g < settings.lanes; g += LANE_GROUP)

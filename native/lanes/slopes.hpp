@@ -36,6 +36,7 @@ struct LossInput {
     double all;                         // rows of both classes
     double share;                       // of the other class among all rows
     double u;                           // scale of the row
+    double repeated;                    // importance times RowsView::repeats
     const double* positives = nullptr;  // where lanes are classes, in place of all that differs then: 1 or 0 for each lane
 };
 
@@ -130,7 +131,7 @@ inline void loss_slopes(const LaneSettings& settings, const LaneState& state, in
             store_register(w0 + i * STEP, weight.part[i] - step);
         }
     }
-    const double hu = row.h * row.u;
+    const double hu = row.repeated * row.u;
     F64 z_slope = c * hu;
     if constexpr (HalfLives) z_slope = z_slope * F64::load(decay->per_s + g);
     store(z_slopes + g, narrowed(z_slope));

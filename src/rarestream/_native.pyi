@@ -68,6 +68,7 @@ class Kernel:
         block: Block,
         scale: Scale | int,
         scores: NDArray[Any],
+        repeats: float = 1.0,
         /,
     ) -> int: ...
     def score(
@@ -315,6 +316,7 @@ class LaneKernel:
         scores: NDArray[np.float32],
         isa: str = "",
         classes: NDArray[np.int32] | None = None,
+        repeats: float = 1.0,
         /,
     ) -> int: ...
     def score(
@@ -397,3 +399,8 @@ def csv_row_end(text: NDArray[np.uint8], filled: int, *, delimiter: str, quote: 
 class VwParser:
     def __init__(self, *, bits: int, names: bool) -> None: ...
     def parse(self, text: NDArray[np.uint8], *, stop_after: int, isa: str = "") -> tuple[Any, ...]: ...
+
+def merge_tables(
+    table: NDArray[Any], rules: NDArray[np.int8], parts: list[tuple[NDArray[np.int32], NDArray[Any], float]], /
+) -> None: ...
+def mark_features(indices: NDArray[np.int32], marks: NDArray[np.uint8], /) -> None: ...

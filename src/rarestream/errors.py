@@ -71,6 +71,10 @@ class SortedRowsWarning(UserWarning):
     """The rows that a model learns look sorted by label."""
 
 
+class RoundsStoppedWarning(UserWarning):
+    """Learning in groups stopped before its last round, because the AUC on rows held out fell."""
+
+
 class SettingsDroppedWarning(UserWarning):
     """Some of the settings that a model races cannot learn a row; the others continue."""
 

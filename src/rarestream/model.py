@@ -23,6 +23,7 @@ from rarestream.blocks import (
     numeric,
 )
 from rarestream.engines import Engine, Weights, check_arguments, overflow, start_engine
+from rarestream.engines.merging import Change
 from rarestream.errors import (
     DataError,
     FewRowsWarning,
@@ -1184,6 +1185,57 @@ class Model:
             self.negatives_kept,
             self.decision,
         )
+
+    # -- groups of rows that are learned apart and merged: rarestream/groups
+
+    def _learn_in_group(self, block: Block, repeats: float) -> None:
+        """Learn rows as `learn` does, but as if each came `repeats` times; their scores are not counted."""
+        _check("train_group", block)
+        if block.labels is None:
+            raise DataError("train_group: the block has no labels.")
+        self._begin_learning()
+        try:
+            if block.space is not self._space:
+                self._join_space(block.space)
+            self._one = self._coef = None
+            learned = self._engine.learn_in_group(block, repeats)
+            done = block if learned == len(block) else block[:learned]
+            assert done.labels is not None
+            self.rows += learned
+            self.positives += int(np.count_nonzero(done.labels > 0))
+            self._n_features = max(self._n_features, int(done.indices.max(initial=-1)) + 1)
+        finally:
+            self._gate.end_learning()
+        if learned < len(block):
+            raise RowError("train_group", learned, block.changed() or self._refusal(learned))
+
+    def _change(self, features: NDArray[np.int32], rows: int) -> Change:
+        """Return the numbers of some features, after a group has learned so many rows."""
+        engine = self._engine
+        numbers, largest = engine.numbers_at(features), engine.largest_at(features)
+        return Change(rows, features, numbers, engine.tallies.copy(), largest, engine.settings_left())
+
+    def _adopt(self, change: Change, positives: int) -> None:
+        """Take over what groups have made of the state."""
+        self._begin_learning()
+        try:
+            self._one = self._coef = None
+            self._n_features = max(self._n_features, int(change.features.max(initial=-1)) + 1)
+            self._engine.adopt(change)
+            self.rows += change.rows
+            self.positives += positives
+        finally:
+            self._gate.end_learning()
+
+    def _compare(self, block: Block, groups: int) -> NDArray[np.float64]:
+        """Return the scores of rows that no group has learned; a race compares its settings on them."""
+        self._one = self._coef = None
+        engine, scores = self._engine.compared(block, groups)
+        if engine is not self._engine:
+            self.chosen_by = ChosenBy(self.learner.name, self.rows)
+            self._engine = engine
+            engine.reserve(self._n_features)
+        return scores
 
     # -- feature spaces
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines.arrays import Arrays
+from rarestream.engines.merging import Change
 from rarestream.errors import DataError, advice
 from rarestream.learners import Learner
 from rarestream.metrics.rows import ScoredRows
@@ -138,6 +139,46 @@ class Engine(ABC):
     def finish_race(self) -> Learned:
         """End a race now; other engines do not change."""
         return Learned(0, self)
+
+    # Groups of rows can be learned apart, and their states merged (engines/merging.py), where these are defined.
+
+    def merge_rules(self) -> NDArray[np.int8]:
+        """Return how each column of `numbers_at` is merged; ValueError if rows cannot be learned in groups."""
+        raise ValueError(f"{self.learner!r} cannot be learned in groups.")
+
+    def learn_in_group(self, block: Block, repeats: float) -> int:
+        """Learn the rows of a group as if each came `repeats` times, but count it once; return how many were."""
+        raise NotImplementedError
+
+    def numbers_at(self, features: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the numbers of some features, zeros for those that are not known: z, n, then counts."""
+        raise NotImplementedError
+
+    @property
+    def tallies(self) -> NDArray[np.float64]:
+        """The numbers of TALLY of each setting, one column each."""
+        raise NotImplementedError
+
+    def largest_at(self, features: NDArray[np.int32]) -> NDArray[np.float32] | None:
+        """Return the largest |x| of some features, with scale="max"."""
+        raise NotImplementedError
+
+    def settings_left(self) -> NDArray[np.int32]:
+        """Return the settings that could learn all rows of the group."""
+        return np.zeros(1, np.int32)
+
+    def adopt(self, change: Change) -> None:
+        """Take over what all groups have made of the state."""
+        raise NotImplementedError
+
+    def compared(self, block: Block, groups: int) -> tuple[Engine, NDArray[np.float64]]:
+        """Return the engine to continue with after a round of groups, and the scores of rows that none has learned.
+
+        A race compares its settings on these rows and continues with fewer.
+        """
+        scores = np.empty(len(block))
+        self.score(block, scores)
+        return self, scores
 
     def header(self) -> dict[str, Any]:
         """Return the entries of a file's header that `load` needs besides the learner."""

@@ -83,6 +83,23 @@ class CompactSlots:
         found[: len(within)] = within
         return found
 
+    def slots_at(self, features: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the slots of some features; 0 where there is none."""
+        slots = np.zeros(len(features), np.int32)
+        known = features < self.room
+        slots[known] = self._slot_of[features[known]]
+        return slots
+
+    def add(self, features: NDArray[np.int32]) -> None:
+        """Give slots to those of some features, all below `room`, that have none yet, in this order."""
+        new = features[self._slot_of[features] == 0]
+        first = UNSEEN + self.used
+        if first + len(new) > len(self._features):
+            self._features = padded(self._features, max(first + len(new), 2 * len(self._features)))
+        self._features[first : first + len(new)] = new
+        self._slot_of[new] = np.arange(first, first + len(new), dtype=np.int32)
+        self.used += len(new)
+
     def spread(self, learner: Learner, state: State) -> State:
         """Return the state of a learner, given by slots, as one of features."""
         found = learner.start(self.room, state.table.dtype, largest=state.largest is not None)

@@ -190,6 +190,7 @@ class LaneKernel:
         scale: _native.Scale | int,
         isa: str = "",
         classes: NDArray[np.int32] | None = None,
+        repeats: float = 1.0,
     ) -> tuple[int, NDArray[np.float32]]:
         """Return how many rows were learned, and the score of each row under each lane before it was learned.
 
@@ -198,7 +199,7 @@ class LaneKernel:
         """
         scores = np.empty((len(block), self.lanes.width), np.float32)
         flat = state._replace(counts=state.counts.reshape(-1))
-        learned = self._core.learn(*flat, block, scale, scores, isa, classes)
+        learned = self._core.learn(*flat, block, scale, scores, isa, classes, repeats)
         return learned, scores[:, : len(self.lanes.learners)]
 
     def score_alone(
@@ -270,10 +271,11 @@ class LaneGroup:
         if slots > self.slots:
             self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), used)
 
-    def learn(self, block: Block, classes: NDArray[np.int32] | None = None) -> tuple[int, Scores]:
+    def learn(self, block: Block, classes: NDArray[np.int32] | None = None, repeats: float = 1.0) -> tuple[int, Scores]:
         """Learn the rows, up to one that is too large for some lane.
 
         `classes`, in a group of classes, has the lane in which each row is positive; no lane: it is negative in all.
+        `repeats`: as for `Kernel.learn`.
 
         Returns
         -------
@@ -282,7 +284,7 @@ class LaneGroup:
         array of shape (rows, settings)
             The scores of the rows under each setting before they were learned.
         """
-        learned, scores = self._kernel.learn(self.state, block, self._scale_code, classes=classes)
+        learned, scores = self._kernel.learn(self.state, block, self._scale_code, classes=classes, repeats=repeats)
         return learned, self._of_numbers(scores)
 
     def score(self, block: Block) -> Scores:
@@ -326,9 +328,9 @@ class LaneGroup:
             columns.append(state.having[slots])
         return State(np.ascontiguousarray(np.concatenate(columns, axis=1)), state.tally(lane), None, {})
 
-    def failing(self, row: Block) -> list[int]:
+    def failing(self, row: Block, repeats: float = 1.0) -> list[int]:
         """Return the settings that cannot learn a row, which the group cannot."""
-        failed = [number for number in self.numbers if self.single(number).learn(row, np.empty(1)).rows == 0]
+        failed = [number for number in self.numbers if self.single(number).learn_in_group(row, repeats) == 0]
         return failed or list(self.numbers)  # none fails alone: the row is at the bound, where rounding decides
 
     def drop(self, numbers: Container[int]) -> None:

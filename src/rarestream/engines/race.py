@@ -30,8 +30,10 @@ from rarestream.engines.choice import Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN, CompactSlots
 from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores
 from rarestream.engines.latest import FIRST_LOOK, WINDOW, LatestRows, dropped_out, rows_up_to
+from rarestream.engines.merging import Change, rules_of
 from rarestream.engines.single import Single
 from rarestream.engines.threads import run_all
+from rarestream.errors import DataError
 from rarestream.learners import Learner
 from rarestream.learners.base import RacePlan
 from rarestream.learners.state import COUNTS, SPARE, TALLY, Layout, zeros
@@ -346,6 +348,111 @@ class Race(Engine):
                 if self.choice.shares[number]:
                     weights[:, number] = group.weights(number, self._used)
         return self.choice.mixed(weights)
+
+    # -- groups
+
+    def merge_rules(self) -> NDArray[np.int8]:
+        return rules_of(self.candidates)
+
+    def learn_in_group(self, block: Block, repeats: float) -> int:
+        self.reserve(block.width)
+        left = self._max_slots - UNSEEN - SPARE - self.compact.used
+        if len(block.indices) > left and len(self.compact.new_features_in(block)) > left:
+            raise DataError(
+                f"the {len(self.candidates)} settings of {self.learner.name!r} need more than a gigabyte for the "
+                "features of a round. Name a learner, such as dual-logistic, or hash features into fewer slots."
+            )
+        self._slot_weights = None
+        rows, learned = self.compact.added(block), 0
+        place = _Place(self._gathered())
+        while True:
+            count, _ = place.group.learn(rows[learned:], repeats=repeats)
+            learned += count
+            if learned < len(rows):  # some settings cannot learn the next row
+                failing = place.group.failing(rows[learned : learned + 1], repeats)
+                if len(failing) < len(place.group.numbers):
+                    place.drop(failing)
+                    self._groups = [place.group]
+                    continue
+            return learned
+
+    def _gathered(self) -> LaneGroup:
+        """Return all lanes as one group, which becomes the only one."""
+        if len(self._groups) > 1:
+            numbers = sorted(number for group in self._groups for number in group.numbers)
+            self._groups = [LaneGroup.regroup(self._groups, numbers, self._used.stop)]
+        return self._groups[0]
+
+    def _columns(self, group: LaneGroup) -> list[int]:
+        """Return the columns of z of all settings of a group, then those of n."""
+        pairs = [group.lanes.columns(lane) for lane in group.lane_of]
+        return [z for z, _ in pairs] + [n for _, n in pairs]
+
+    def numbers_at(self, features: NDArray[np.int32]) -> NDArray[Any]:
+        group, slots = self._gathered(), self.compact.slots_at(features)
+        numbers = group.state.table[slots[:, np.newaxis], self._columns(group)]
+        having = group.state.having
+        return numbers if having is None else np.concatenate([numbers, having[slots]], axis=1)
+
+    @property
+    def tallies(self) -> NDArray[np.float64]:
+        group = self._gathered()
+        means = group.state.means[:, group.lane_of]
+        return np.concatenate([np.repeat(group.state.counts[:, np.newaxis], means.shape[1], axis=1), means])
+
+    def largest_at(self, features: NDArray[np.int32]) -> NDArray[np.float32] | None:
+        largest = self._gathered().state.largest
+        return None if largest is None else largest[self.compact.slots_at(features)]
+
+    def settings_left(self) -> NDArray[np.int32]:
+        return np.array(self._gathered().numbers, np.int32)
+
+    def adopt(self, change: Change) -> None:
+        self.reserve(int(change.features.max(initial=-1)) + 1)
+        if len(change.settings) < len(self.candidates):
+            self._continue_with(change.settings.tolist())
+        group = self._gathered()
+        new = int(np.count_nonzero(self.compact.slots_at(change.features) == 0))
+        if UNSEEN + self.compact.used + new + SPARE > self._max_slots:
+            raise DataError(
+                f"the {len(self.candidates)} settings of {self.learner.name!r} need more than a gigabyte for the "
+                "features of all groups. Name a learner, such as dual-logistic, or hash features into fewer slots."
+            )
+        self.compact.add(change.features)
+        slots, count = self.compact.slots_at(change.features), len(self.candidates)
+        group.state.table[slots[:, np.newaxis], self._columns(group)] = change.numbers[:, : 2 * count]
+        unused = group.lanes.width - count  # lanes that repeat the first, to fill a register
+        for lane in range(count, count + unused):
+            for column, of_first in zip(group.lanes.columns(lane), group.lanes.columns(0), strict=True):
+                group.state.table[slots, column] = group.state.table[slots, of_first]
+        if group.state.having is not None:
+            group.state.having[slots] = change.numbers[:, 2 * count :]
+        if group.state.largest is not None and change.largest is not None:
+            group.state.largest[slots] = change.largest
+        group.state.counts[:] = change.tally[:2, 0]
+        group.state.means[:, :count] = change.tally[2:]
+        group.state.means[:, count:] = change.tally[2:, :1]
+        self._slot_weights = None
+
+    def compared(self, block: Block, groups: int) -> tuple[Engine, NDArray[np.float64]]:
+        """See `Engine.compared`. The schedule of a race counts the rows of one group: groups learn side by side."""
+        assert block.labels is not None
+        group = self._gathered()
+        self.raced = int(group.state.counts.sum()) // groups
+        lane_scores = group.score(self.compact.known(block))
+        self._latest = LatestRows(len(self.candidates))
+        self._latest.add(lane_scores, block.labels, block.importances)
+        compared = self._latest.compared(len(block) // 2)  # all of these rows count
+        self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
+        scores = self.choice.mixed(lane_scores)
+        number = self._plan.kept_after(self.raced, self.choice.decided, self._is_wide)
+        if number == 1:
+            return self._single(), scores
+        if number < len(self.candidates):
+            self._continue_with(self.choice.best(number))
+            self._gathered()
+        self._latest = LatestRows(len(self.candidates))
+        return self, scores
 
     # -- state
 

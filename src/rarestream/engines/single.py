@@ -12,6 +12,7 @@ from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
 from rarestream.engines.base import Engine, Learned, more_slots, out_of_memory
+from rarestream.engines.merging import Change, rules_of
 from rarestream.learners import Learner, State
 from rarestream.learners.state import SPARE, TALLY
 
@@ -98,6 +99,42 @@ class Single(Engine):
         except MemoryError:
             numbers = sum(self.learner.layout.columns.values())
             raise out_of_memory(n_features - 1, slots * numbers * self.weight_dtype.itemsize) from None
+
+    # -- groups
+
+    def merge_rules(self) -> NDArray[np.int8]:
+        return rules_of([self.learner])
+
+    def learn_in_group(self, block: Block, repeats: float) -> int:
+        self.reserve(block.width)
+        return self._kernel.learn(self.state, block, self.scale_code, np.empty(len(block)), repeats)
+
+    def numbers_at(self, features: NDArray[np.int32]) -> NDArray[Any]:
+        numbers = np.zeros((len(features), self.state.table.shape[1]), self.state.table.dtype)
+        known = features < self.state.slots
+        numbers[known] = self.state.table[features[known]]
+        return numbers
+
+    @property
+    def tallies(self) -> NDArray[np.float64]:
+        return self.tally[:, np.newaxis]
+
+    def largest_at(self, features: NDArray[np.int32]) -> NDArray[np.float32] | None:
+        if self.state.largest is None:
+            return None
+        largest = np.zeros(len(features), np.float32)
+        known = features < self.state.slots
+        largest[known] = self.state.largest[features[known]]
+        return largest
+
+    def adopt(self, change: Change) -> None:
+        self.reserve(int(change.features.max(initial=-1)) + 1)
+        self.state.table[change.features] = change.numbers
+        self.tally[:] = change.tally[:, 0]
+        if self.state.largest is not None and change.largest is not None:
+            self.state.largest[change.features] = change.largest
+
+    # -- files
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
         state = self.state

@@ -27,11 +27,17 @@ class Kernel:
     def __init__(self, name: str, settings: list[float]) -> None:
         self.core = _native.Kernel(name, [float(setting) for setting in settings])
 
-    def learn(self, state: State, block: Block, scale: Scale | int, scores: NDArray[np.float64]) -> int:
-        """Learn the rows and write the score that each had before. Return how many were learned."""
+    def learn(
+        self, state: State, block: Block, scale: Scale | int, scores: NDArray[np.float64], repeats: float = 1.0
+    ) -> int:
+        """Learn the rows and write the score that each had before. Return how many were learned.
+
+        `repeats`: the steps of z and v are those of so many rows, while each counts once, for groups that learn apart.
+        Only learners that have rules to merge their state take notice of it.
+        """
         assert block.labels is not None
         extra = list(state.extra.values())
-        return self.core.learn(state.table, state.tally, state.largest, extra, block, scale, scores)
+        return self.core.learn(state.table, state.tally, state.largest, extra, block, scale, scores, repeats)
 
     def score(self, state: State, block: Block, scale: Scale | int, scores: NDArray[np.float64]) -> int:
         """Write the scores of the rows. Return the first row whose score is not finite, or -1."""
@@ -165,9 +171,9 @@ class Learner(ABC):
 
     def start(self, slots: int, dtype: DTypeLike, largest: bool = False) -> State:
         """Return the state before the first row; `largest`: with the largest value of each coordinate."""
-        columns, numbers, stacked = self.layout
-        table = zeros((slots, sum(columns.values())), dtype, stacked)
-        tally = np.zeros(len(TALLY) + len(numbers))
+        layout = self.layout
+        table = zeros((slots, sum(layout.columns.values())), dtype, layout.stacked)
+        tally = np.zeros(len(TALLY) + len(layout.numbers))
         return State(table, tally, zeros((slots,), np.float32) if largest else None, self.extra_arrays(slots, dtype))
 
     @property

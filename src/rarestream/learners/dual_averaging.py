@@ -80,7 +80,7 @@ from rarestream._native import LaneSetting, Loss
 from rarestream.learners.base import About, Learner
 from rarestream.learners.registry import register
 from rarestream.learners.settings import HALF_LIVES, RATES, STRENGTHS, non_negative, one_of, positive, whole, zero_or
-from rarestream.learners.state import PAIR, PAIR_AND_COUNTS, Layout, State
+from rarestream.learners.state import MERGED_PAIR, MERGED_PAIR_AND_COUNTS, PAIR, PAIR_AND_COUNTS, Layout, State
 
 LEARNING_RATES = {"auc": 0.25, "logistic": 1.3}
 
@@ -157,7 +157,9 @@ class DualAveraging(Learner):
 
     @property
     def layout(self) -> Layout:
-        return PAIR_AND_COUNTS if self.evidence else PAIR
+        if self.budget or self.half_life:  # what a weight is worth depends on others, or on the time: no rule to merge
+            return PAIR_AND_COUNTS if self.evidence else PAIR
+        return MERGED_PAIR_AND_COUNTS if self.evidence else MERGED_PAIR
 
     @property
     def _has_power(self) -> bool:

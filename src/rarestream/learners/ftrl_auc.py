@@ -55,7 +55,7 @@ from rarestream._native import LaneSetting, Loss
 from rarestream.learners.base import About, Learner
 from rarestream.learners.registry import register
 from rarestream.learners.settings import HALF_LIVES, RATES, STRENGTHS, non_negative, one_of, positive, zero_or
-from rarestream.learners.state import PAIR, Layout
+from rarestream.learners.state import MERGED_PAIR, PAIR, Layout
 
 EXACT = Layout({"z": 1, "n": 1, "sum_neg": 1, "sum_pos": 1}, ("dot_neg", "dot_pos"))  # with S-, S+; <w, S->, <w, S+>
 
@@ -107,7 +107,9 @@ class FtrlAuc(Learner):
 
     @property
     def layout(self) -> Layout:
-        return PAIR if self.means == "lazy" else EXACT
+        if self.means == "exact":
+            return EXACT
+        return PAIR if self.half_life else MERGED_PAIR
 
     def kernel_settings(self) -> list[float]:
         plain = [self.learning_rate, self.l1, self.l2, self.beta]

@@ -39,6 +39,7 @@ from rarestream._native import LaneSetting, Loss
 from rarestream.learners.base import About, Learner
 from rarestream.learners.registry import register
 from rarestream.learners.settings import HALF_LIVES, RATES, STRENGTHS, non_negative, positive, switch, zero_or
+from rarestream.learners.state import MERGED_PAIR, PAIR, Layout
 
 
 @register("ftrl-proximal")
@@ -69,6 +70,10 @@ class FtrlProximal(Learner):
     @property
     def native(self) -> str:
         return "FtrlProximalHalfLife" if self.half_life else "FtrlProximal"
+
+    @property
+    def layout(self) -> Layout:
+        return PAIR if self.half_life else MERGED_PAIR
 
     def kernel_settings(self) -> list[float]:
         plain = [self.learning_rate, self.l1, self.l2, self.beta, float(self.intercept)]

@@ -46,6 +46,7 @@ class Layout(NamedTuple):
     columns: Mapping[str, int]  # per coordinate: the name of each column, and how many numbers it is
     numbers: tuple[str, ...] = ()  # names of single numbers, which follow those of TALLY
     stacked: bool = False  # columns stand one after the other, for steps that pass over all coordinates
+    merge: Mapping[str, str] | None = None  # how columns of groups that learned apart are merged: MERGE_RULES
 
     def split(self, table: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return a table, given column by column, as one array per name."""
@@ -57,9 +58,15 @@ class Layout(NamedTuple):
         return columns
 
 
+MERGE_RULES = ("mean", "root", "sum")  # of numbers, of squares, and sums of increments: native/merge.hpp
+
 PAIR = Layout({"z": 1, "n": 1})  # z and n = sqrt(v)
 COUNTS = {"positives": 1, "negatives": 1}  # how many of each class have the feature
 PAIR_AND_COUNTS = Layout({**PAIR.columns, **COUNTS})
+
+# The same for learners whose rows can be learned in groups: groups/merge.py has the mathematics.
+MERGED_PAIR = PAIR._replace(merge={"z": "mean", "n": "root"})
+MERGED_PAIR_AND_COUNTS = PAIR_AND_COUNTS._replace(merge={**(MERGED_PAIR.merge or {}), **dict.fromkeys(COUNTS, "sum")})
 
 
 def tally_of(numbers: NDArray[np.float64], own: tuple[str, ...] = ()) -> Any:

@@ -1,0 +1,1 @@
+"""Training and scoring on Apache Spark."""
