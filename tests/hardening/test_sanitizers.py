@@ -17,6 +17,7 @@ HOURS = 4 * 3600.0  # the limit of a build, and of a run under sanitizers
 # The packages that call the native code themselves. The others, from estimators to the command line, call these.
 PACKAGES = ["blocks", "readers", "metrics", "learners", "engines", "model", "pruning", "evaluate", "race", "reproduce"]
 WITHOUT = ["reproduce/test_figures.py", "reproduce/test_report.py", "reproduce/test_tables.py"]  # they run no kernel
+OPTIONS = ["-q", "-x", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider"]
 
 
 def runtime(name: str) -> str | None:
@@ -53,7 +54,7 @@ def test_the_native_core_is_clean_under_address_and_undefined_behaviour_sanitize
     folders = [str(ROOT / "tests" / package) for package in PACKAGES]
     without = [f"--ignore={ROOT / 'tests' / file}" for file in WITHOUT]
     run = children.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *without, *folders],
+        [sys.executable, "-m", "pytest", *OPTIONS, *without, *folders],
         env=environment,
         cwd=ROOT,
         limit=HOURS,
