@@ -17,7 +17,12 @@ HOURS = 4 * 3600.0  # the limit of a build, and of a run under sanitizers
 # The packages that call the native code themselves. The others, from estimators to the command line, call these.
 PACKAGES = ["blocks", "readers", "metrics", "learners", "engines", "model", "pruning", "evaluate", "race", "reproduce"]
 # Figures and pages are drawn in Python, from numbers that other tests compute under the sanitizers too.
-WITHOUT = ["evaluate/test_figures.py", "reproduce/test_figures.py", "reproduce/test_report.py", "reproduce/test_tables.py"]
+WITHOUT = [
+    "evaluate/test_figures.py",
+    "reproduce/test_figures.py",
+    "reproduce/test_report.py",
+    "reproduce/test_tables.py",
+]
 # The native code runs only in programs that it starts, and these load the installed core.
 IN_PROGRAMS = ["reproduce/test_experiments.py::test_killed_in_the_middle_and_run_again_the_rows_are_the_same"]
 OPTIONS = ["-q", "-x", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider"]
