@@ -139,7 +139,7 @@ def _rescale(
     numbers: NDArray[Any], columns: NDArray[np.bool_], largest: NDArray[np.float32], new: NDArray[np.float32]
 ) -> None:
     """Bring numbers that are in units of one largest value to those of a new one."""
-    factors = np.divide(largest, new, out=np.ones(len(new), np.float64), where=new > 0)
+    factors = np.divide(largest, new, out=np.ones(len(new)), where=new > 0, dtype=np.float64)
     numbers[:, columns] *= factors[:, np.newaxis].astype(numbers.dtype)
 
 
