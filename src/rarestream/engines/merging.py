@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rarestream.engines.base import Engine
 
 MEAN, ROOT, SUM = range(len(MERGE_RULES))
+FAR_APART = 64  # features from one that groups have to the next, above which sorting them is quicker than marking
 
 
 class Change(NamedTuple):
@@ -64,7 +65,7 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
     The engine has the state that all groups started from, and does not change.
     """
     rows = sum(change.rows for change in changes)
-    index = np.unique(np.concatenate([change.features for change in changes]))
+    index = _union([change.features for change in changes])
     settings = changes[0].settings
     for change in changes[1:]:
         settings = np.intersect1d(settings, change.settings)
@@ -106,6 +107,21 @@ def joined(changes: Sequence[Change]) -> Change:
     return first._replace(
         features=index, numbers=np.concatenate([change.numbers for change in changes]), largest=largest
     )
+
+
+def _union(features: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Return all features of several parts, each of which ascends, in ascending order."""
+    count = sum(map(len, features))
+    first = min((int(part[0]) for part in features if len(part)), default=0)
+    stop = max((int(part[-1]) + 1 for part in features if len(part)), default=0)
+    if stop - first > FAR_APART * count:
+        found = np.concatenate(features)
+        found.sort(kind="stable")  # which merges parts that ascend
+        return found[np.append(True, found[1:] != found[:-1])] if count else found
+    marks = np.zeros(stop - first, np.bool_)
+    for part in features:
+        marks[part - first] = True
+    return (np.flatnonzero(marks) + first).astype(np.int32)
 
 
 def _columns(array: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[Any]:
