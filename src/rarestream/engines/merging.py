@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rarestream.engines.base import Engine
 
 MEAN, ROOT, SUM = range(len(MERGE_RULES))
+FAR_APART = 16  # features from one that groups have to the next, above which sorting them is quicker than marking
 
 
 class Change(NamedTuple):
@@ -70,7 +71,7 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
     The engine has the state that all groups started from, and does not change.
     """
     rows = sum(change.rows for change in changes)
-    index = np.unique(np.concatenate([change.features for change in changes]))
+    index, places = _union([change.features for change in changes])
     settings = changes[0].settings
     for change in changes[1:]:
         settings = np.intersect1d(settings, change.settings)
@@ -84,7 +85,6 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
     rules = rules_of([engine.candidates[setting] for setting in settings])
     shared = int(np.count_nonzero(rules == SUM))
     base = _of_settings(engine.numbers_at(index), engine_settings(engine), settings, shared)
-    places = [np.searchsorted(index, change.features).astype(np.int32) for change in changes]
     parts = [_of_settings(change.numbers, change.settings, settings, shared) for change in changes]
     largest = engine.largest_at(index)
     if largest is not None:
@@ -94,6 +94,7 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
             largest[place] = np.maximum(largest[place], change.largest)
         scaled = rules != SUM  # z and n are in units of the largest value
         _rescale(base, scaled, before, largest)
+        parts = [part.copy() for part in parts]
         for part, place, change in zip(parts, places, changes, strict=True):
             assert change.largest is not None
             _rescale(part, scaled, change.largest, largest[place])
@@ -121,6 +122,23 @@ def joined(changes: Sequence[Change]) -> Change:
     )
 
 
+def _union(features: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Return all features of several parts, each of which ascends, in ascending order, and the places of each part."""
+    count = sum(map(len, features))
+    first = min((int(part[0]) for part in features if len(part)), default=0)
+    stop = max((int(part[-1]) + 1 for part in features if len(part)), default=0)
+    if stop - first > FAR_APART * count:
+        found = np.concatenate(features)
+        found.sort(kind="stable")  # which merges parts that ascend
+        index = found[np.append(True, found[1:] != found[:-1])] if count else found
+        return index, [np.searchsorted(index, part).astype(np.int32) for part in features]
+    marks = np.zeros(stop - first, np.bool_)
+    for part in features:
+        marks[part - first] = True
+    place_of = np.cumsum(marks, dtype=np.int32) - np.int32(1)
+    return (np.flatnonzero(marks) + first).astype(np.int32), [place_of[part - first] for part in features]
+
+
 def _columns(array: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[Any]:
     """Return the columns of some settings."""
     return array if len(known) == len(wanted) else array[:, np.searchsorted(known, wanted)]
@@ -129,7 +147,9 @@ def _columns(array: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.i
 def _of_settings(
     numbers: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.int32], shared: int
 ) -> NDArray[Any]:
-    """Return a copy of the columns of some settings, and of the `shared` ones that these need."""
+    """Return the columns of some settings, and the `shared` ones that these need."""
+    if len(known) == len(wanted):
+        return np.ascontiguousarray(numbers)
     z = np.searchsorted(known, wanted)
     last = np.arange(2 * len(known), 2 * len(known) + shared)
     return np.ascontiguousarray(numbers[:, np.concatenate([z, len(known) + z, last])])

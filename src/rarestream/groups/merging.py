@@ -164,7 +164,7 @@ def train_group(
         raise DataError(f"train_group: the group has {learned} rows, but {rows} were expected.")
     if rows == of:
         return Part(rows, positives, whole=model.to_bytes())
-    return Part(rows, positives, model._change(np.flatnonzero(marks).astype(np.int32), rows))
+    return Part(rows, positives, model._change(np.flatnonzero(marks.view(np.bool_)).astype(np.int32), rows))
 
 
 def merge(model: Model, parts: Sequence[Part]) -> Model:
