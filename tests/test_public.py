@@ -32,7 +32,7 @@ def test_the_public_names():
         "OutputError",
         "RarestreamError",
         "RoundsStoppedWarning",
-    "RowError",
+        "RowError",
         "SettingsDroppedWarning",
         "SortedRowsWarning",
         "StreamingAuc",
