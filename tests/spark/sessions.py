@@ -1,19 +1,13 @@
-"""The Spark session that tests share. Without pyspark or Java they are skipped."""
+"""The Spark session that tests share."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java", allow_module_level=True)
 
 
 @pytest.fixture(scope="session")
