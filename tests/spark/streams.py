@@ -12,7 +12,7 @@ import numpy as np
 from rarestream import Block
 
 SCHEMA = "indices array<int>, values array<float>, label int"
-ARGUMENTS: dict[str, Any] = {"label": "label", "features": ("indices", "values"), "learner": "dual-auc"}
+ARGUMENTS: dict[str, Any] = {"label": "label", "features": ("indices", "values")}
 
 
 def make_rows(rows: int, seed: int) -> list[tuple[list[int], list[float], int]]:
