@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rarestream._version import __version__
-from rarestream.readers.batches import FIRST
 from rarestream.spark.errors import check_version, readable_errors
 from rarestream.spark.tasks import arrow_schema, partition
 
@@ -45,7 +44,7 @@ class First:
         yield pyarrow.RecordBatch.from_pylist([row], arrow_schema(self.SCHEMA))
 
 
-def first_rows(df: DataFrame, rows: int = FIRST) -> Table | None:
+def first_rows(df: DataFrame, rows: int) -> Table | None:
     """Return the first rows of a frame, in the order of its partitions; None if it has none.
 
     Partitions are read until there are enough rows. `DataFrame.limit` would read the first rows of all of them and

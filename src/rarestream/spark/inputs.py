@@ -27,7 +27,7 @@ from rarestream.features import Hashed
 from rarestream.features.plan import TablePlan, plan_from_settings, table_parser
 from rarestream.model import Model, check_space
 from rarestream.readers.batches import FIRST, BatchRules, exported
-from rarestream.readers.labels import LabelRule, OneLabelError
+from rarestream.readers.labels import YES, LabelRule, OneLabelError
 from rarestream.readers.options import Classes, Label, OptionError, check_positive
 from rarestream.readers.parser import ParsedRows, parsed_rows
 from rarestream.readers.tables import MOST_COLUMNS, TableOptions
@@ -35,7 +35,7 @@ from rarestream.spark.errors import require_pyspark
 from rarestream.spark.first_rows import first_rows
 
 if TYPE_CHECKING:
-    from pyarrow import Array, Table
+    from pyarrow import Array, RecordBatch, Table
     from pyspark.sql import Column, DataFrame
 
 WHERE = "spark"  # what messages begin with that are not about a row
@@ -87,18 +87,28 @@ class Inputs:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns that a RowReader needs, in the order of `select`."""
+        return [*self.columns, *(name for name in (self.label, self.importance) if name is not None)]
+
+    def select(self, df: DataFrame) -> DataFrame:
+        """Return a frame with the columns that a RowReader needs, and no others. They are numbered: see `named`."""
+        return df.select(
+            *numbered([*self.feature_columns(), *(column(name) for name in self.names[len(self.columns) :])])
+        )
+
     def feature_columns(self) -> list[Column]:
         """Return the columns of the features as a RowReader needs them."""
         from pyspark.sql import functions
 
         if self.kind == "vector":
-            return [functions.unwrap_udt(column(self.columns[0])).alias(self.columns[0])]
+            return [functions.unwrap_udt(column(self.columns[0]))]
         return [column(name) for name in self.columns]
 
-    def select(self, df: DataFrame) -> DataFrame:
-        """Return a frame with the columns that a RowReader needs, and no others."""
-        roles = [column(name) for name in (self.label, self.importance) if name is not None]
-        return df.select(*self.feature_columns(), *roles)
+    def named(self, batch: RecordBatch) -> RecordBatch:
+        """Return a batch of `select` with the names of its columns."""
+        return batch.rename_columns(self.names)
 
 
 def resolve(
@@ -322,6 +332,11 @@ def _described(kind: Kind, columns: Sequence[str]) -> str:
     return f"{_listed(columns, 2)}, {what[kind]},"
 
 
+def numbered(columns: Sequence[Column]) -> list[Column]:
+    """Return columns with names of ours: in `mapInArrow` a name must not have dots or backticks."""
+    return [each.alias(f"c{number}") for number, each in enumerate(columns)]
+
+
 def column(name: str) -> Column:
     """Return a column of a frame by its name, which may hold any characters."""
     from pyspark.sql import functions
@@ -379,20 +394,17 @@ def _decide_plan(
         from pyspark.sql import functions
 
         ignored = set(options.ignore)
-        columns = [
-            functions.lit(None).cast("string").alias(name) if name in ignored else column(name)
-            for name in (*inputs.columns, inputs.label, inputs.importance)
-            if name is not None
-        ]
-        first = _not_empty(first_rows(df.select(*columns)))
+        columns = [functions.lit(None).cast("string") if name in ignored else column(name) for name in inputs.names]
+        first = _not_empty(first_rows(df.select(*numbered(columns)), FIRST)).rename_columns(inputs.names)
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
-            read_rows(first, space, {**given, **options.roles}, WHERE)
-        inputs = replace(inputs, notes=tuple(str(note.message).removeprefix(f"{WHERE}: ") for note in notes))
+            read_rows(first, space, {**given, **options.roles, "positive": inputs.positive}, WHERE)
+        said = [str(note.message).removeprefix(f"{WHERE}: ") for note in notes]
+        inputs = replace(inputs, notes=tuple(note for note in said if not note.startswith("label ")))
         if inputs.label is not None:
             first = first.select([inputs.label]).rename_columns(["label"])
     elif inputs.label is not None and not _labels_known(inputs):
-        first = _not_empty(first_rows(df.select(column(inputs.label).alias("label"))))
+        first = _not_empty(first_rows(df.select(column(inputs.label).alias("label")), FIRST))
     assert space.plan is not None
     kinds = {planned.name: planned.kinds for planned in space.plan.columns}
     used = tuple(name for name in inputs.columns if kinds.get(name, 0))
@@ -463,13 +475,13 @@ def _decide_labels(df: DataFrame, inputs: Inputs, first: Table | None) -> Inputs
                 f"{WHERE}: column {inputs.label!r} is null in all of the first {len(first):,} rows. Rows that are "
                 f"learned need labels: name another column, or {SKIP}."
             )
-        labels = _more_labels(df, label, None)
+        labels = _more_labels(df, label, labels)
     parsed = _parsed_labels(labels)
     different = len(set(parsed.label_texts or ()))
     if different == 1 and _open_ended(parsed):
         import pyarrow
 
-        labels = pyarrow.concat_arrays([labels, _more_labels(df, label, labels[0].as_py())])
+        labels = pyarrow.concat_arrays([labels, _more_labels(df, label, labels)])
         parsed = _parsed_labels(labels)
     rule = LabelRule(None, False)
     try:
@@ -479,7 +491,8 @@ def _decide_labels(df: DataFrame, inputs: Inputs, first: Table | None) -> Inputs
         raise DataError(f"{WHERE}: column {inputs.label!r}: {message}") from None
     if not parsed.label_texts:
         raise DataError(f"{WHERE}: column {inputs.label!r} is null in every row. Name the column of the labels.")
-    notes = inputs.notes if rule.note in (None, *inputs.notes) else (*inputs.notes, str(rule.note))
+    obvious = rule.classes is None or str(rule.classes[1]).lower() in YES
+    notes = inputs.notes if rule.note is None or obvious else (*inputs.notes, rule.note)
     return replace(inputs, classes=rule.classes, notes=notes)
 
 
@@ -507,14 +520,12 @@ def _open_ended(parsed: ParsedRows) -> bool:
         return True
 
 
-def _more_labels(df: DataFrame, label: str, known: Any) -> Array:
-    """Return the first labels of a frame that are not null, and not the known one."""
-    import pyarrow
-
+def _more_labels(df: DataFrame, label: str, known: Array) -> Array:
+    """Return the first labels of a frame that are not null, and not the one that is known, if any is."""
     name = column(label)
-    rows = df.where(name.isNotNull() if known is None else name.isNotNull() & (name != known))
-    first = first_rows(rows.select(name.alias("label")))
-    return pyarrow.array([]) if first is None else first["label"].combine_chunks()
+    rows = df.where(name.isNotNull() if len(known) == 0 else name.isNotNull() & (name != known[0].as_py()))
+    first = first_rows(rows.select(name.alias("label")), FIRST)
+    return known.slice(0, 0) if first is None else first["label"].combine_chunks()
 
 
 # -- feature spaces

@@ -168,7 +168,7 @@ class Packer:
         before = missing = 0
         skipped = 0  # that an earlier block has
         for batch in batches:
-            start = 0
+            start, batch = 0, self.inputs.named(batch)
             while start < len(batch):
                 missing = self.block_rows if missing == 0 else missing
                 piece = batch.slice(start, missing)

@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
 
 class RowReader:
-    """Turns record batches of `Inputs.select` into Blocks, in the order of a partition.
+    """Turns record batches into Blocks, in the order of a partition.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class RowReader:
         Parameters
         ----------
         batch : RecordBatch
-            With the columns of `Inputs.select`.
+            With the columns of `Inputs.names`.
         before : int
             Rows of the partition before it, for messages.
 
