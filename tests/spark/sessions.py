@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark")
-pytest.importorskip("pyarrow")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java", allow_module_level=True)
+
+def require_spark() -> None:
+    """Skip the module that calls this if pyspark or Java is missing."""
+    for package in ("pyspark", "pyarrow"):
+        pytest.importorskip(package)
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java", allow_module_level=True)
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-
-from tests.spark.sessions import spark  # noqa: F401  a fixture
-
-# isort: split
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +22,11 @@ from rarestream.spark import packing
 from rarestream.spark.errors import check_version, readable_error, readable_errors
 from rarestream.spark.inputs import Inputs, space_to_json
 from rarestream.spark.packing import Packer, add_names, block_from_bytes, block_to_bytes, blocks_of, is_packed, pack
+from tests.spark.sessions import require_spark
 from tests.strategies import blocks as any_blocks
+
+pytest_plugins = ["tests.spark.sessions"]  # the fixture spark
+require_spark()
 
 
 def same_rows(one: Block, other: Block) -> None:
@@ -194,7 +194,7 @@ def test_errors_that_are_not_of_spark_pass_through() -> None:
 # -- with Spark
 
 
-def test_packed_rows_are_the_same_from_parquet_and_errors_are_plain(spark: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_packed_rows_are_the_same_from_parquet_and_errors_are_plain(spark: Any, tmp_path: Path) -> None:
     schema = "i array<int>, v array<float>, y double"
     columns = some_rows(100).to_pydict()
     rows = list(zip(columns["c0"], columns["c1"], columns["c2"], strict=True))
@@ -239,7 +239,7 @@ sys.meta_path.insert(0, Absent())
 
 def test_workers_without_the_package_are_told_apart(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # noqa: F811
+) -> None:
     """The Python of the workers is a program that cannot import rarestream."""
     worker = tmp_path / "python"
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_THE_PACKAGE)
