@@ -103,7 +103,8 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
         "spark.sql.codegen.wholeStage": "false",  # as for JAVA_OPTIONS
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
