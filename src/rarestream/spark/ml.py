@@ -104,7 +104,9 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
         "probability above which a row is predicted to be positive; not set: the threshold of the model",
         _probability,
     )
-    positive = _param("positive", "the label that is positive; not set: as for rarestream.read", TypeConverters.identity)
+    positive = _param(
+        "positive", "the label that is positive; not set: as for rarestream.read", TypeConverters.identity
+    )
     learner = _param("learner", "name of the learner", _learner_name)
     learnerSettings = _param("learnerSettings", "settings of the learner, a dict or JSON", _settings)  # noqa: N815
     groups = _param("groups", 'number of groups that learn side by side, or "auto"', _count_or_auto)
@@ -115,9 +117,7 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
     )
     scale = _param("scale", 'how rows are scaled: "unit", "max" or "none"', TypeConverters.toString)
     dtype = _param("dtype", 'precision of the state: "float32" or "float64"', TypeConverters.toString)
-    nulls = _param(
-        "nulls", 'rows to learn without label or features: "error", or "skip" them', TypeConverters.toString
-    )
+    nulls = _param("nulls", 'rows to learn without label or features: "error", or "skip" them', TypeConverters.toString)
     tableOptions = _param(  # noqa: N815
         "tableOptions", "options of a table, such as categorical and crosses, a dict or JSON", _settings
     )
