@@ -128,6 +128,20 @@ def test_batches_without_rows_are_counted_and_change_nothing(spark, tmp_path):
     assert Model.load(tmp_path / "model.rare").source["spark_stream"]["batch"] == 2
 
 
+@pytest.mark.filterwarnings("ignore:.* counts as -1:UserWarning")
+def test_labels_that_later_batches_could_turn_round_are_refused(spark, tmp_path):
+    write_file(tmp_path / "rows", 0, [("a.com", 1.0, "no"), ("b.com", 2.0, "no")], TABLE)
+    write_file(tmp_path / "rows", 1, [("a.com", 1.0, "no"), ("b.com", 2.0, "maybe")], TABLE)
+    arguments = {"checkpoint": tmp_path / "checkpoint", "label": "clicked", "learner": "dual-auc"}
+    stream = read_stream(spark, tmp_path / "rows", TABLE)
+    one = failure(stream_fit(stream, tmp_path / "model.rare", **arguments))
+    assert "batch 0 of the stream: its rows have a single label" in one
+    assert not (tmp_path / "model.rare").exists()
+    stream_fit(stream, tmp_path / "model.rare", positive="maybe", **arguments).awaitTermination()
+    model = Model.load(tmp_path / "model.rare")
+    assert (model.rows, model.positives) == (4, 1)
+
+
 def test_a_model_and_a_checkpoint_that_do_not_belong_together_are_refused(spark, tmp_path):
     write_files(tmp_path, 1)
     fit(spark, tmp_path).awaitTermination()
