@@ -112,7 +112,7 @@ def test_an_invalid_row_stops_the_query_with_its_place_and_nothing_of_its_batch_
     bad[250] = ([3, 4], [1.0, float("nan")], 1)
     write_file(tmp_path / "rows", 1, bad)
     message = failure(fit(spark, tmp_path))
-    assert "stream_fit: batch 1 of the stream: partition 0: row 250" in message
+    assert "stream_fit: batch 1 of the stream, of which nothing is saved: partition 0: row 250" in message
     assert contents(tmp_path / "model.rare") == contents(sequential(1))
     write_files(tmp_path, 2, 1)  # the file, corrected
     fit(spark, tmp_path).awaitTermination()
@@ -135,7 +135,7 @@ def test_labels_that_later_batches_could_turn_round_are_refused(spark, tmp_path)
     arguments = {"checkpoint": tmp_path / "checkpoint", "label": "clicked", "learner": "dual-auc"}
     stream = read_stream(spark, tmp_path / "rows", TABLE)
     one = failure(stream_fit(stream, tmp_path / "model.rare", **arguments))
-    assert "batch 0 of the stream: its rows have a single label" in one
+    assert "nothing is saved: its rows have a single label" in one
     assert not (tmp_path / "model.rare").exists()
     stream_fit(stream, tmp_path / "model.rare", positive="maybe", **arguments).awaitTermination()
     model = Model.load(tmp_path / "model.rare")

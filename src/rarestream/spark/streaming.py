@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rarestream._version import __version__
-from rarestream.errors import DataError, plain
+from rarestream.errors import DataError, RowError, plain
 from rarestream.features import Hashed
 from rarestream.learners import Learner
 from rarestream.model import Model
@@ -162,7 +162,8 @@ class Learned(NamedTuple):
         try:
             return cls(str(found["query"]), int(found["batch"]), int(found["skipped"]))
         except (KeyError, TypeError, ValueError):
-            raise DataError(f'the model has an invalid model.source["{KEY}"]: {found!r}. Restore its file.') from None
+            reason = f'the model has an invalid model.source["{KEY}"], {found!r}'
+            raise DataError(f"{WHERE}: {reason}. Put back an earlier file of it.") from None
 
 
 @dataclass
@@ -191,7 +192,7 @@ class BatchLearner:
         try:
             model, skipped = self._learned(df, model, first=before.batch < 0)
         except DataError as error:
-            raise DataError(f"{WHERE}: batch {batch} of the stream: {error}") from None
+            raise DataError(f"{WHERE}: batch {batch} of the stream, of which nothing is saved: {error}") from None
         learned = Learned(self.query, batch, before.skipped + skipped)
         model.source = {**model.source, KEY: learned._asdict()}
         model.save(self.path)
@@ -259,8 +260,13 @@ class BatchLearner:
         space = model.features if isinstance(model.features, Hashed) else packed_space(rows[0]["space"])
         if space is not None:
             add_names(space, rows)
-        for block in blocks_of(rows, space):
-            model.learn(block)
+        for row in rows:
+            for block in blocks_of([row], space):
+                try:
+                    model.learn(block)
+                except RowError as error:
+                    place = f"partition {row['part']}: block {row['block']}: row {error.row}"
+                    raise RowError(WHERE, error.row, error.reason, place) from None
         self._note_labels(model, (packed_classes(row["classes"]) for row in rows), first)
         return model, sum(row["skipped"] for row in rows)
 
