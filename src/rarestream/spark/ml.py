@@ -213,6 +213,7 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
 
     def _check_columns(self, schema: Any, *, learn: bool) -> None:
         """Raise DataError if columns are missing, or those to add are there."""
+        known = {name.lower() for name in schema.names}  # Spark looks for names in either case
         features = self._features()
         wanted = {"inputCols": features} if isinstance(features, list) else {"featuresCol": [features]}
         if learn:
@@ -221,13 +222,13 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
             wanted["weightCol"] = [weight] if weight else []
         for param, columns in wanted.items():
             for column in columns:
-                if column not in schema.names:
+                if column.lower() not in known:
                     raise DataError(
                         f"RarestreamClassifier: {param} names the column {column!r}, which the frame does not have; "
                         f"it has {', '.join(schema.names)}."
                     )
         for param, column in self._outputs().items():
-            if column in schema.names:
+            if column.lower() in known:
                 raise DataError(
                     f"RarestreamClassifier: {param} is {column!r}, which the frame has already. Drop that column, or "
                     f"name another."
