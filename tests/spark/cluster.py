@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from tests.children import Child
 
 ROOT = Path(__file__).resolve().parents[2]
+WORKERS = 2
 LIMIT = 3600.0  # seconds that a daemon may run: a whole test run
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 # Short jobs: compiling them well takes longer than running them.
@@ -103,7 +104,8 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
         "spark.sql.codegen.wholeStage": "false",  # as for JAVA_OPTIONS
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
@@ -196,7 +198,7 @@ class Cluster:
     Made without waiting for the workers, so that a driver can start at the same time; `wait_until_ready` does.
     """
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.workers: list[Daemon] = []
         self._started = 0
@@ -207,7 +209,7 @@ class Cluster:
             address = self._master.told(r"spark://127\.0\.0\.1:\d+")
             assert address is not None
             self.master = address[0]
-            for _ in range(workers):
+            for _ in range(WORKERS):
                 self.start_worker()
         except BaseException:
             self.end()
@@ -227,6 +229,15 @@ class Cluster:
         """Waits until the master knows all workers."""
         for worker in self.workers:
             worker.wait_until_ready()
+
+    def complete(self, application: str) -> None:
+        """Replaces workers that were killed, and waits until each has an executor of an application."""
+        for worker in [one for one in self.workers if one.poll() is not None]:
+            self.kill_worker(worker)
+        while len(self.workers) < WORKERS:
+            self.start_worker()
+        self.wait_until_ready()
+        self._master.until(lambda: len(self.executors(application)) == WORKERS)
 
     def executors(self, application: str) -> list[Executor]:
         """The running executors of an application."""

@@ -48,11 +48,10 @@ def spark(_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def cluster(_cluster: Cluster, spark: Any) -> Iterator[Cluster]:
-    """The cluster, for a test that kills workers of it: afterwards it has two again."""
+    """The cluster, with two workers and an executor in each; a test may kill some."""
+    _cluster.complete(spark.sparkContext.applicationId)
     yield _cluster
-    while len(_cluster.workers) < 2:
-        _cluster.start_worker()
-    _cluster.wait_until_ready()
+    _cluster.complete(spark.sparkContext.applicationId)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Streams of files for tests: one Parquet file for each batch, in the order of their times."""
+"""Parquet files for tests; as a stream, they come in the order of their times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 from rarestream import Block
 
 SCHEMA = "indices array<int>, values array<float>, label int"
-ARGUMENTS: dict[str, Any] = {"label": "label", "features": ("indices", "values"), "learner": "dual-auc"}
+ARGUMENTS: dict[str, Any] = {"label": "label", "features": ("indices", "values")}
+
+FIT: dict[str, Any] = {**ARGUMENTS, "learner": "dual-logistic", "groups": 2, "rounds": 4, "price": False}
 
 
 def make_rows(rows: int, seed: int) -> list[tuple[list[int], list[float], int]]:

@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-
-from tests.spark.sessions import spark  # noqa: F401  a fixture
-
-# isort: split
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -280,7 +276,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def test_all_kinds_of_cells_have_the_slots_and_names_that_they_have_on_one_machine(spark: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_all_kinds_of_cells_have_the_slots_and_names_that_they_have_on_one_machine(spark: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table(CELLS), tmp_path / "cells.parquet")
@@ -313,7 +309,7 @@ def test_all_kinds_of_cells_have_the_slots_and_names_that_they_have_on_one_machi
     assert packed_classes(like[0]["classes"]) == ("no", "yes")
 
 
-def test_names_are_merged_in_the_order_of_partitions_and_blocks(spark: Any) -> None:  # noqa: F811
+def test_names_are_merged_in_the_order_of_partitions_and_blocks(spark: Any) -> None:
     from pyspark.sql import functions
 
     ids = spark.range(0, 600, 1, 3)
@@ -338,7 +334,7 @@ def test_names_are_merged_in_the_order_of_partitions_and_blocks(spark: Any) -> N
     assert space.names.collisions == here.features.names.collisions > 0
 
 
-def test_vectors_and_labels_of_spark_become_rows(spark: Any) -> None:  # noqa: F811
+def test_vectors_and_labels_of_spark_become_rows(spark: Any) -> None:
     from pyspark.ml.linalg import Vectors
 
     rows = [(False, Vectors.sparse(4, [1, 3], [1.0, 2.0])), (True, Vectors.dense([0.0, 5.0, 0.0, 1.0])), (None, None)]
@@ -348,7 +344,7 @@ def test_vectors_and_labels_of_spark_become_rows(spark: Any) -> None:  # noqa: F
     assert block.labels is not None and block.labels.tolist() == [-1, 1]
 
 
-def test_one_label_in_the_first_rows_is_completed_by_the_others(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_one_label_in_the_first_rows_is_completed_by_the_others(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql import functions
 
     from rarestream.spark import inputs
@@ -399,7 +395,7 @@ def test_the_first_labels_decide_which_is_positive(
         assert str(caught.value) == f"spark: {expected}"
 
 
-def test_arguments_that_do_not_fit_the_frame_are_errors(spark: Any) -> None:  # noqa: F811
+def test_arguments_that_do_not_fit_the_frame_are_errors(spark: Any) -> None:
     schema = (
         "label int, site string, i array<int>, v array<double>, t array<string>, m map<int, string>, n map<int, float>"
     )

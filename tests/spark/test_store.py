@@ -10,7 +10,6 @@ import pytest
 
 from rarestream.spark import store
 from rarestream.spark.store import TwoSlots, read_bytes, write_bytes
-from tests.spark.sessions import spark as spark
 
 ABOUT = {"round": 3, "name": "clicks, ünïcode", "groups": [1, 2], "done": None}
 

@@ -26,9 +26,9 @@ def contents(model: Model | Path) -> bytes:
     return model.to_bytes()
 
 
-def sequential(files: int = FILES, first: int = 0, learner: str = "dual-auc") -> Model:
-    """The model of one machine."""
-    model = Model(learner)
+def sequential(files: int = FILES, first: int = 0) -> Model:
+    """The model of one machine, still in its race of settings."""
+    model = Model()
     for number in range(first, files):
         model.learn(block_of(make_rows(300, number)))
     return model
@@ -147,7 +147,7 @@ def test_a_model_and_a_checkpoint_that_do_not_belong_together_are_refused(spark,
 def test_a_model_of_one_machine_goes_on_with_a_stream(spark, tmp_path):
     sequential(1).save(tmp_path / "model.rare")
     write_files(tmp_path, 2, 1)
-    fit(spark, tmp_path, learner="auto").awaitTermination()
+    fit(spark, tmp_path).awaitTermination()
     assert contents(tmp_path / "model.rare") == contents(sequential(2))
 
 

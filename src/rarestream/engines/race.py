@@ -442,7 +442,7 @@ class Race(Engine):
         lane_scores = group.score(self.compact.known(block))
         self._latest = LatestRows(len(self.candidates))
         self._latest.add(lane_scores, block.labels, block.importances)
-        compared = self._latest.compared(len(block) // 2)  # all of these rows count
+        compared = self._latest.compared(2 * len(block))  # so that all of these rows count
         self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
         scores = self.choice.mixed(lane_scores)
         number = self._plan.kept_after(self.raced, self.choice.decided, self._is_wide)

@@ -19,7 +19,7 @@ from rarestream.errors import DataError
 HELD_OUT = -1  # as a round
 ENOUGH_HELD_OUT = 200  # rows of each class that the AUC is measured on, if that is not too many
 MOST_HELD_OUT = 1 << 16  # rows
-LARGEST_SHARE = 0.1  # of all rows that are held out
+SMALLEST_SHARE, LARGEST_SHARE = 0.02, 0.1  # of all rows that are held out, unless these are very many
 GROUP_ROWS, GROUP_POSITIVES = 20_000, 100  # that a group has at least, with groups="auto"
 
 
@@ -67,6 +67,7 @@ def divide(
     groups: int,
     rounds: int,
     first_rounds: Sequence[int] = (),
+    race: bool = False,
 ) -> Division:
     """Divide blocks between rounds and groups.
 
@@ -78,6 +79,8 @@ def divide(
         How many.
     first_rounds : sequence of int
         Numbers of rows after which short rounds end that come before the others: for a race of settings.
+    race : bool
+        Whether settings are compared on the rows held out, which takes more of them.
 
     Raises
     ------
@@ -93,7 +96,7 @@ def divide(
         raise DataError(f"all {total:,} rows are {kind}; learning needs both classes.")
     round_of, group_of = np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32)
     if groups > 1:
-        round_of[_held_out(sizes, np.asarray(positives, np.int64))] = HELD_OUT
+        round_of[_held_out(sizes, np.asarray(positives, np.int64), race)] = HELD_OUT
     mine = np.flatnonzero(round_of != HELD_OUT)
     before = np.cumsum(sizes[mine]) - sizes[mine]
     learned = int(sizes[mine].sum())
@@ -111,12 +114,12 @@ def divide(
     return division
 
 
-def _held_out(rows: NDArray[np.int64], positives: NDArray[np.int64]) -> NDArray[np.intp]:
+def _held_out(rows: NDArray[np.int64], positives: NDArray[np.int64], race: bool) -> NDArray[np.intp]:
     """Return blocks that are spread evenly over all, with enough rows of both classes if there are."""
     total = int(rows.sum())
     rarer = max(1, min(int(positives.sum()), total - int(positives.sum())))
-    share = min(LARGEST_SHARE, ENOUGH_HELD_OUT / rarer, MOST_HELD_OUT / total)
-    share = min(LARGEST_SHARE, max(share, min(0.02, MOST_HELD_OUT / total)))
+    share = LARGEST_SHARE if race else max(SMALLEST_SHARE, ENOUGH_HELD_OUT / rarer)
+    share = min(share, LARGEST_SHARE, MOST_HELD_OUT / total)
     number = max(1, round(share * len(rows)))
     return np.unique(((np.arange(number) + 0.5) * len(rows) / number).astype(np.intp))
 

@@ -187,9 +187,9 @@ def fit_groups(
     pieces = cut(blocks, block_rows)
     sizes = np.array([len(piece) for piece in pieces])
     positives = np.array([0 if piece.labels is None else int(np.count_nonzero(piece.labels > 0)) for piece in pieces])
-    division = divide(sizes, positives, groups, rounds)
-    held_out = concatenate([pieces[at] for at in division.held_out]) if groups > 1 else None
     model = Model(learner, scale=scale, dtype=dtype)
+    division = divide(sizes, positives, groups, rounds, race=len(model._engine.candidates) > 1)
+    held_out = concatenate([pieces[at] for at in division.held_out]) if groups > 1 else None
     if groups > 1:
         model._engine.merge_rules()
     fit = RoundsFit(model, division, held_out, passes)

@@ -80,7 +80,7 @@ def score(
     if not new:
         return df
     scorer = Scorer(inputs, *_sent(df, model), score is not None, probability is not None)
-    add = _by_column if hasattr(_functions(), "arrow_udf") else _by_batch
+    add = _by_column if _has_arrow_udf() else _by_batch
     return add(df, scorer, new)
 
 
@@ -88,6 +88,10 @@ def _functions() -> Any:
     from pyspark.sql import functions
 
     return functions
+
+
+def _has_arrow_udf() -> bool:
+    return hasattr(_functions(), "arrow_udf")  # since Spark 4.1
 
 
 def _sent(df: DataFrame, model: Model) -> tuple[str, Any]:
