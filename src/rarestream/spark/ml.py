@@ -104,7 +104,7 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
         "probability above which a row is predicted to be positive; not set: the threshold of the model",
         _probability,
     )
-    positive = _param("positive", "the label that is positive; not set: as for rarestream.read", TypeConverters.identity)
+    positive = _param("positive", "the label that counts as positive", TypeConverters.identity)
     learner = _param("learner", "name of the learner", _learner_name)
     learnerSettings = _param("learnerSettings", "settings of the learner, a dict or JSON", _settings)  # noqa: N815
     groups = _param("groups", 'number of groups that learn side by side, or "auto"', _count_or_auto)
@@ -115,9 +115,7 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
     )
     scale = _param("scale", 'how rows are scaled: "unit", "max" or "none"', TypeConverters.toString)
     dtype = _param("dtype", 'precision of the state: "float32" or "float64"', TypeConverters.toString)
-    nulls = _param(
-        "nulls", 'rows to learn without label or features: "error", or "skip" them', TypeConverters.toString
-    )
+    nulls = _param("nulls", 'rows to learn without label or features: "error", or "skip" them', TypeConverters.toString)
     tableOptions = _param(  # noqa: N815
         "tableOptions", "options of a table, such as categorical and crosses, a dict or JSON", _settings
     )
@@ -138,7 +136,8 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
 
     def getThreshold(self) -> float | None:  # noqa: N802
         """Return `threshold`; None if it is not set."""
-        return self._optional(self.threshold)
+        found: float | None = self._optional(self.threshold)
+        return found
 
     def getPositive(self) -> Any:  # noqa: N802
         """Return `positive`; None if it is not set."""
@@ -168,7 +167,8 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
 
     def getCheckpointDir(self) -> str | None:  # noqa: N802
         """Return `checkpointDir`; None if it is not set."""
-        return self._optional(self.checkpointDir)
+        found: str | None = self._optional(self.checkpointDir)
+        return found
 
     def getScale(self) -> str:  # noqa: N802
         """Return `scale`."""
@@ -299,7 +299,7 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
         If a value is out of range, or there is no such learner.
     """
 
-    @keyword_only
+    @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
         self,
         *,
@@ -480,10 +480,7 @@ class RarestreamClassifierModel(ClassificationModel, _ClassifierParams, MLReadab
             probability=PROBABILITY if needs_probability else None,
         )
         found, probability = F.col(SCORE), F.col(PROBABILITY)
-        if threshold is None:
-            positive = found >= F.lit(self.model.label_threshold)
-        else:
-            positive = probability > F.lit(threshold)
+        positive = found >= F.lit(self.model.label_threshold) if threshold is None else probability > F.lit(threshold)
         made = {
             "rawPredictionCol": lambda: F.when(found.isNotNull(), array_to_vector(F.array(-found, found))),
             "probabilityCol": lambda: F.when(
