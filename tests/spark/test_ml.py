@@ -150,6 +150,7 @@ def test_params_become_arguments_of_fit(vectors, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ml, "fit", fit)
     classifier = RarestreamClassifier(inputCols=["features"], labelCol="id", weightCol="id", positive=1, scale="max")
     classifier.setParams(groups=3, rounds=5, passes=2, checkpointDir="/tmp/c", nulls="skip", dtype="float64")
+    classifier.setCalibrate(False).setNegativesKept(0.1).setPrice(False)
     classifier.setLearner("dual-auc").setLearnerSettings('{"learning_rate": 0.5}').setTableOptions({"bits": 18})
     model = classifier.fit(vectors)
     assert seen == {
@@ -165,6 +166,9 @@ def test_params_become_arguments_of_fit(vectors, monkeypatch: pytest.MonkeyPatch
         "scale": "max",
         "dtype": "float64",
         "nulls": "skip",
+        "calibrate": False,
+        "negatives_kept": 0.1,
+        "price": False,
         "bits": 18,
     }
     assert model.uid == classifier.uid

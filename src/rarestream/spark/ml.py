@@ -116,6 +116,11 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
     scale = _param("scale", 'how rows are scaled: "unit", "max" or "none"', TypeConverters.toString)
     dtype = _param("dtype", 'precision of the state: "float32" or "float64"', TypeConverters.toString)
     nulls = _param("nulls", 'rows to learn without label or features: "error", or "skip" them', TypeConverters.toString)
+    calibrate = _param("calibrate", "whether the model learns to give probabilities, too", TypeConverters.toBoolean)
+    negativesKept = _param(  # noqa: N815
+        "negativesKept", "share of the negatives that the rows to learn have", TypeConverters.toFloat
+    )
+    price = _param("price", "whether to measure what the groups cost in AUC, on a sample", TypeConverters.toBoolean)
     tableOptions = _param(  # noqa: N815
         "tableOptions", "options of a table, such as categorical and crosses, a dict or JSON", _settings
     )
@@ -131,6 +136,9 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
             scale="unit",
             dtype="float32",
             nulls="error",
+            calibrate=True,
+            negativesKept=1.0,
+            price=True,
             tableOptions={},
         )
 
@@ -181,6 +189,18 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
     def getNulls(self) -> str:  # noqa: N802
         """Return `nulls`."""
         return str(self.getOrDefault(self.nulls))
+
+    def getCalibrate(self) -> bool:  # noqa: N802
+        """Return `calibrate`."""
+        return bool(self.getOrDefault(self.calibrate))
+
+    def getNegativesKept(self) -> float:  # noqa: N802
+        """Return `negativesKept`."""
+        return float(self.getOrDefault(self.negativesKept))
+
+    def getPrice(self) -> bool:  # noqa: N802
+        """Return `price`."""
+        return bool(self.getOrDefault(self.price))
 
     def getTableOptions(self) -> dict[str, Any]:  # noqa: N802
         """Return `tableOptions`."""
@@ -286,6 +306,9 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
     passes : int, default 1
     checkpointDir : str, optional
     scale, dtype, nulls : str
+    calibrate : bool, default True
+    negativesKept : float, default 1
+    price : bool, default True
         As for `fit`.
     tableOptions : dict, optional
         Further options of `fit` for a table, such as {"categorical": ["zip"], "crosses": ["site*device"]}; JSON text of
@@ -321,6 +344,9 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
         scale: str = "unit",
         dtype: str = "float32",
         nulls: str = "error",
+        calibrate: bool = True,
+        negativesKept: float = 1.0,
+        price: bool = True,
         tableOptions: dict[str, Any] | str | None = None,
     ) -> None:
         super().__init__()
@@ -377,6 +403,18 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
         """Set `nulls`."""
         return self._assigned(nulls=value)
 
+    def setCalibrate(self, value: bool) -> Self:  # noqa: N802
+        """Set `calibrate`."""
+        return self._assigned(calibrate=value)
+
+    def setNegativesKept(self, value: float) -> Self:  # noqa: N802
+        """Set `negativesKept`."""
+        return self._assigned(negativesKept=value)
+
+    def setPrice(self, value: bool) -> Self:  # noqa: N802
+        """Set `price`; measuring it for every fit of a search takes time."""
+        return self._assigned(price=value)
+
     def setTableOptions(self, value: dict[str, Any] | str) -> Self:  # noqa: N802
         """Set `tableOptions`."""
         return self._assigned(tableOptions=value)
@@ -398,6 +436,9 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
             scale=self.getScale(),
             dtype=self.getDtype(),
             nulls=self.getNulls(),
+            calibrate=self.getCalibrate(),
+            negatives_kept=self.getNegativesKept(),
+            price=self.getPrice(),
             **self.getTableOptions(),
         )
         fitted = RarestreamClassifierModel(model)

@@ -29,7 +29,7 @@ from rarestream import _native
 from rarestream.blocks import Block, checked_importances, checked_width, concatenate
 from rarestream.errors import DataError
 from rarestream.features import Hashed
-from rarestream.readers.options import Classes, Label
+from rarestream.readers.options import Classes, Label, shown_label
 from rarestream.spark.inputs import WHERE, Inputs, resolve, space_from_json
 from rarestream.spark.rows import RowReader
 from rarestream.spark.tasks import arrow_schema, partition
@@ -317,6 +317,22 @@ def packed_classes(text: str | None) -> Classes | None:
         return None
     low, high = json.loads(text)
     return low, high
+
+
+def joined_classes(found: Iterable[Classes | None], known: Classes | None = None) -> Classes | None:
+    """Return the two labels of rows that were packed apart; DataError if they differ."""
+    labels: list[Label | None] = list(known or (None, None))
+    for classes in found:
+        for at, other in enumerate(classes or ()):
+            before = labels[at]
+            labels[at] = other if before is None else before
+            if before is not None and other is not None and before != other:
+                raise DataError(
+                    f"label {shown_label(other)} for the class whose label is {shown_label(before)} in other rows. "
+                    "Make them alike, or pass positive=VALUE to name the label that counts as +1."
+                )
+    low, high = labels
+    return None if high is None else (low, high)
 
 
 # -- names
