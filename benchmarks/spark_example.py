@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from rarestream.evaluate.synthetic import FIELDS, HELD_OUT, Planted
@@ -27,12 +26,6 @@ from rarestream.spark import fit, receipt, score
 SCHEMA = "label int, indices array<int>, values array<float>, log_odds double"
 FIRST_PART = 16  # of the rows to learn; the smaller numbers are used otherwise
 PART_ROWS = 1 << 17  # that one task makes
-
-
-@cache
-def planted(seed: int, positives: float) -> Planted:
-    """The stream; a worker makes it once."""
-    return Planted.plant(seed, positives)
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class Parts:
         import numpy as np
         import pyarrow as pa
 
-        stream = planted(self.seed, self.positives)
+        stream = Planted.plant(self.seed, self.positives)
         for batch in batches:
             for number in batch.column("id").to_pylist():
                 rows = min(self.part_rows, self.rows - number * self.part_rows)
@@ -139,11 +132,8 @@ def main() -> None:
         scored = score(spark.read.parquet(f"{folder}/test"), model, features=("indices", "values"))
         table = scored.select("label", "score", "log_odds").toPandas()
         print(f"{len(table):,} rows scored in {time.perf_counter() - started:.1f} s")
-        labels = table["label"].to_numpy()
-        print(f"AUC {auc(labels, table['score'].to_numpy()):.5f}")
-        print(
-            f"AUC {auc(labels, table['log_odds'].to_numpy()):.5f} of the log odds that labels were drawn from: the limit"
-        )
+        for column, what in (("score", "the model"), ("log_odds", "the odds that labels were drawn by: the limit")):
+            print(f"AUC {auc(table['label'].to_numpy(), table[column].to_numpy()):.5f} of {what}")
     finally:
         spark.stop()
 
