@@ -151,8 +151,10 @@ def main() -> None:
     first = json.loads(options.groups[0].read_text("utf-8"))
     about = {key: first[key] for key in ("date", "machine", "versions")}
     files = {
-        "groups.svg": chart("AUC lost against learning in sequence, default rounds", by_groups(results), "groups"),
-        "rounds.svg": chart("AUC lost against learning in sequence, more rounds", by_rounds(results), "rounds"),
+        "groups.svg": chart(
+            "AUC lost against learning in sequence, with the default rounds", by_groups(results), "groups"
+        ),
+        "rounds.svg": chart("AUC lost against learning in sequence, by rounds", by_rounds(results), "rounds", 2),
         "auc.inc": auc_table(results) + "\n",
         "bars.inc": bar_table([one for one in results if len(one["sequence"]) > 1]) + "\n",
         "groups.json": json.dumps({**about, "groups": results}, indent=1) + "\n",
