@@ -4,8 +4,8 @@
 
 Generated rows are written to Parquet once; then everything runs turn and turn about in one local session, and the
 smallest of the rounds counts, for the clock and for the CPU seconds of Spark and its workers, which a busy machine
-changes less. `read alone` reads all columns into Spark's `noop` sink, which drops them. `pass to Python` is a function of
-the same columns that returns nothing but nulls: what Spark takes for moving them, whatever is done with them.
+changes less. `read alone` reads all columns into Spark's `noop` sink, which drops them. `pass to Python` is a function
+of the same columns that returns nothing but nulls: what Spark takes for moving them, whatever is done with them.
 """
 
 from __future__ import annotations
