@@ -85,6 +85,11 @@ def test_of_two_slots_the_older_stays_while_the_newer_is_written(spark, tmp_path
     for number in range(3):
         slots.save(number, noise(1200, number), {"round": number})
     assert slots.latest() == (2, noise(1200, 2), {"round": 2})
-    assert slots.latest(lambda about: about["round"] < 2) == (1, noise(1200, 1), {"round": 1})
     shutil.rmtree(tmp_path / "checkpoints" / "slot-0")  # as if 2 was never written to the end
     assert TwoSlots(spark, f"{tmp_path}/checkpoints/").latest() == (1, noise(1200, 1), {"round": 1})
+
+
+def test_with_spark_connect(connect, tmp_path: Path, small_pieces):
+    assert read_bytes(connect, tmp_path / "model") is None
+    write_bytes(connect, tmp_path / "model", noise(5000), ABOUT)
+    assert read_bytes(connect, tmp_path / "model") == (noise(5000), ABOUT)

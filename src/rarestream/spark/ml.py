@@ -104,9 +104,7 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
         "probability above which a row is predicted to be positive; not set: the threshold of the model",
         _probability,
     )
-    positive = _param(
-        "positive", "the label that is positive; not set: as for rarestream.read", TypeConverters.identity
-    )
+    positive = _param("positive", "the label that counts as positive", TypeConverters.identity)
     learner = _param("learner", "name of the learner", _learner_name)
     learnerSettings = _param("learnerSettings", "settings of the learner, a dict or JSON", _settings)  # noqa: N815
     groups = _param("groups", 'number of groups that learn side by side, or "auto"', _count_or_auto)
@@ -118,6 +116,11 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
     scale = _param("scale", 'how rows are scaled: "unit", "max" or "none"', TypeConverters.toString)
     dtype = _param("dtype", 'precision of the state: "float32" or "float64"', TypeConverters.toString)
     nulls = _param("nulls", 'rows to learn without label or features: "error", or "skip" them', TypeConverters.toString)
+    calibrate = _param("calibrate", "whether the model learns to give probabilities, too", TypeConverters.toBoolean)
+    negativesKept = _param(  # noqa: N815
+        "negativesKept", "share of the negatives that the rows to learn have", TypeConverters.toFloat
+    )
+    price = _param("price", "whether to measure what the groups cost in AUC, on a sample", TypeConverters.toBoolean)
     tableOptions = _param(  # noqa: N815
         "tableOptions", "options of a table, such as categorical and crosses, a dict or JSON", _settings
     )
@@ -133,12 +136,16 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
             scale="unit",
             dtype="float32",
             nulls="error",
+            calibrate=True,
+            negativesKept=1.0,
+            price=True,
             tableOptions={},
         )
 
     def getThreshold(self) -> float | None:  # noqa: N802
         """Return `threshold`; None if it is not set."""
-        return self._optional(self.threshold)
+        found: float | None = self._optional(self.threshold)
+        return found
 
     def getPositive(self) -> Any:  # noqa: N802
         """Return `positive`; None if it is not set."""
@@ -168,7 +175,8 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
 
     def getCheckpointDir(self) -> str | None:  # noqa: N802
         """Return `checkpointDir`; None if it is not set."""
-        return self._optional(self.checkpointDir)
+        found: str | None = self._optional(self.checkpointDir)
+        return found
 
     def getScale(self) -> str:  # noqa: N802
         """Return `scale`."""
@@ -181,6 +189,18 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
     def getNulls(self) -> str:  # noqa: N802
         """Return `nulls`."""
         return str(self.getOrDefault(self.nulls))
+
+    def getCalibrate(self) -> bool:  # noqa: N802
+        """Return `calibrate`."""
+        return bool(self.getOrDefault(self.calibrate))
+
+    def getNegativesKept(self) -> float:  # noqa: N802
+        """Return `negativesKept`."""
+        return float(self.getOrDefault(self.negativesKept))
+
+    def getPrice(self) -> bool:  # noqa: N802
+        """Return `price`."""
+        return bool(self.getOrDefault(self.price))
 
     def getTableOptions(self) -> dict[str, Any]:  # noqa: N802
         """Return `tableOptions`."""
@@ -213,6 +233,7 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
 
     def _check_columns(self, schema: Any, *, learn: bool) -> None:
         """Raise DataError if columns are missing, or those to add are there."""
+        known = {name.lower() for name in schema.names}  # Spark looks for names in either case
         features = self._features()
         wanted = {"inputCols": features} if isinstance(features, list) else {"featuresCol": [features]}
         if learn:
@@ -221,13 +242,13 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
             wanted["weightCol"] = [weight] if weight else []
         for param, columns in wanted.items():
             for column in columns:
-                if column not in schema.names:
+                if column.lower() not in known:
                     raise DataError(
                         f"RarestreamClassifier: {param} names the column {column!r}, which the frame does not have; "
                         f"it has {', '.join(schema.names)}."
                     )
         for param, column in self._outputs().items():
-            if column in schema.names:
+            if column.lower() in known:
                 raise DataError(
                     f"RarestreamClassifier: {param} is {column!r}, which the frame has already. Drop that column, or "
                     f"name another."
@@ -285,6 +306,9 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
     passes : int, default 1
     checkpointDir : str, optional
     scale, dtype, nulls : str
+    calibrate : bool, default True
+    negativesKept : float, default 1
+    price : bool, default True
         As for `fit`.
     tableOptions : dict, optional
         Further options of `fit` for a table, such as {"categorical": ["zip"], "crosses": ["site*device"]}; JSON text of
@@ -298,7 +322,7 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
         If a value is out of range, or there is no such learner.
     """
 
-    @keyword_only
+    @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
         self,
         *,
@@ -320,6 +344,9 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
         scale: str = "unit",
         dtype: str = "float32",
         nulls: str = "error",
+        calibrate: bool = True,
+        negativesKept: float = 1.0,
+        price: bool = True,
         tableOptions: dict[str, Any] | str | None = None,
     ) -> None:
         super().__init__()
@@ -376,6 +403,18 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
         """Set `nulls`."""
         return self._assigned(nulls=value)
 
+    def setCalibrate(self, value: bool) -> Self:  # noqa: N802
+        """Set `calibrate`."""
+        return self._assigned(calibrate=value)
+
+    def setNegativesKept(self, value: float) -> Self:  # noqa: N802
+        """Set `negativesKept`."""
+        return self._assigned(negativesKept=value)
+
+    def setPrice(self, value: bool) -> Self:  # noqa: N802
+        """Set `price`; measuring it for every fit of a search takes time."""
+        return self._assigned(price=value)
+
     def setTableOptions(self, value: dict[str, Any] | str) -> Self:  # noqa: N802
         """Set `tableOptions`."""
         return self._assigned(tableOptions=value)
@@ -397,6 +436,9 @@ class RarestreamClassifier(Classifier, _ClassifierParams, DefaultParamsReadable,
             scale=self.getScale(),
             dtype=self.getDtype(),
             nulls=self.getNulls(),
+            calibrate=self.getCalibrate(),
+            negatives_kept=self.getNegativesKept(),
+            price=self.getPrice(),
             **self.getTableOptions(),
         )
         fitted = RarestreamClassifierModel(model)
@@ -479,10 +521,7 @@ class RarestreamClassifierModel(ClassificationModel, _ClassifierParams, MLReadab
             probability=PROBABILITY if needs_probability else None,
         )
         found, probability = F.col(SCORE), F.col(PROBABILITY)
-        if threshold is None:
-            positive = found >= F.lit(self.model.label_threshold)
-        else:
-            positive = probability > F.lit(threshold)
+        positive = found >= F.lit(self.model.label_threshold) if threshold is None else probability > F.lit(threshold)
         made = {
             "rawPredictionCol": lambda: F.when(found.isNotNull(), array_to_vector(F.array(-found, found))),
             "probabilityCol": lambda: F.when(

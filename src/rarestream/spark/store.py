@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 PIECE = 1 << 20  # bytes in a row
@@ -117,19 +116,13 @@ class TwoSlots:
         """Write the bytes of a number, from 0, in place of those of the number two before it."""
         write_bytes(self._spark, self._slot(number), data, {"number": number, "about": about})
 
-    def latest(
-        self, accept: Callable[[dict[str, Any]], bool] = lambda about: True
-    ) -> tuple[int, bytes, dict[str, Any]] | None:
-        """Return the largest number that is there, complete, with its bytes and what is known of them, or None.
-
-        A slot of which `accept(about)` is false, such as one of another series in the same folder, does not count.
-        """
-        found = []
-        for slot in (0, 1):
-            read = read_bytes(self._spark, self._slot(slot))
-            if read is not None and accept(read[1]["about"]):
-                found.append((read[1]["number"], read[0], read[1]["about"]))
-        return max(found, key=lambda one: one[0], default=None)
+    def latest(self) -> tuple[int, bytes, dict[str, Any]] | None:
+        """Return the largest number that is there, complete, with its bytes and what is known of them, or None."""
+        found = [read for slot in (0, 1) if (read := read_bytes(self._spark, self._slot(slot))) is not None]
+        if not found:
+            return None
+        data, words = max(found, key=lambda read: int(read[1]["number"]))
+        return int(words["number"]), data, words["about"]
 
     def _slot(self, number: int) -> str:
         return f"{self._folder}/slot-{number % 2}"
