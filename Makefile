@@ -26,7 +26,7 @@ test-spark: .venv/installed-spark java
 
 JRE := default-jre-headless
 java:
-	@command -v java >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  { apt-get install -qq -y --no-install-recommends $(JRE) || \
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(JRE); }; }; } || \
 	{ echo "Spark needs Java 17 or newer: on Debian and Ubuntu, apt-get install $(JRE)" >&2; exit 1; }

@@ -196,7 +196,7 @@ def test_packed_rows_are_the_same_from_parquet_and_errors_are_plain(spark: Any, 
     schema = "i array<int>, v array<float>, y double"
     columns = some_rows(100).to_pydict()
     rows = list(zip(columns["c0"], columns["c1"], columns["c2"], strict=True))
-    df = spark.createDataFrame(rows, schema).repartitionByRange(3, "i")
+    df = spark.createDataFrame(rows, schema).repartitionByRange(3, "i").sortWithinPartitions("i")
     assert not is_packed(df)
     frame = pack(df, label="y", features=("i", "v"), nulls="skip", block_rows=16)
     assert is_packed(frame)
