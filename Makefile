@@ -12,10 +12,13 @@ demo: .venv/installed
 test: .venv/installed-test lint
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/hardening --ignore=tests/spark tests
 
-# What takes long: the core under sanitizers, a minute of fuzzing, two minutes of torture. One after the other: each
-# uses all cores, and the sanitizers a lot of memory.
+# What takes long: the core under sanitizers, which uses all cores and a lot of memory; then two minutes of torture beside
+# a minute of fuzzing, as each uses one core. Torture is the longest, so it begins.
+check-native: LONGEST = tests/hardening/test_torture.py
+check-native: OTHERS = $(filter-out %/test_sanitizers.py $(LONGEST),$(wildcard tests/hardening/test_*.py))
 check-native: .venv/installed-test
-	$(BIN)/python -m pytest -q tests/hardening
+	$(BIN)/python -m pytest -q tests/hardening/test_sanitizers.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(LONGEST) $(OTHERS)
 
 # On a cluster of Spark that it starts on this machine, without -n: there is one.
 test-spark: .venv/installed-spark java
@@ -60,9 +63,10 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install -q --no-build-isolation -e .
 	touch $@
 
-.venv/installed-test: .venv/installed
+# On a new machine one call of pip brings the package and what its tests need.
+.venv/installed-test: .venv/tools $(NATIVE)
 	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint]"
-	touch $@
+	touch .venv/installed $@
 
 .venv/installed-spark: .venv/installed-test
 	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint,spark-connect]"

@@ -1,4 +1,4 @@
-"""What packing and scoring cost on Spark, beside reading the same Parquet alone.
+"""What packing, training and scoring cost on Spark, beside reading the same Parquet alone.
 
     python benchmarks/spark_read.py --rows 200000 --nonzeros 40 --format pair
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rarestream import Block, FtrlAuc, Model, read
+from rarestream.spark.fitting import fit
 from rarestream.spark.packing import pack
 from rarestream.spark.scoring import score
 
@@ -77,7 +79,7 @@ def run(df: Any) -> None:
     df.write.format("noop").mode("overwrite").save()
 
 
-def best(ways: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+def best(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     for way in ways.values():
         way()
     found = dict.fromkeys(ways, float("inf"))
@@ -109,6 +111,8 @@ def main() -> None:
     parser.add_argument("--nonzeros", type=int, default=40, help="of a row, or columns of a table")
     parser.add_argument("--format", choices=FORMATS, default="pair")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--learner", default="dual-logistic", help="of fit")
+    parser.add_argument("--groups", type=int, default=2, help="of fit")
     parser.add_argument("--batch", type=int, default=10_000, help="spark.sql.execution.arrow.maxRecordsPerBatch")
     options = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -135,11 +139,14 @@ def main() -> None:
             packed.write.parquet(f"{folder}/packed")
             again = spark.read.parquet(f"{folder}/packed")
             scored = score(df, model, features=features)
+            fitting: dict[str, Any] = {"learner": options.learner, "groups": options.groups, "price": False}
             ways = {
                 "read alone": lambda: run(df),
                 "pack": lambda: run(packed),
                 "score": lambda: run(scored),
                 "read packed": lambda: run(again),
+                "fit": partial(fit, rows, label="label", features=features, **fitting),
+                "fit of packed": partial(fit, again, **fitting),
             }
             found = best(ways, options.rounds)
     finally:

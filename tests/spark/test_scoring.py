@@ -13,7 +13,12 @@ from rarestream.spark import scoring
 from rarestream.spark.errors import readable_errors
 from rarestream.spark.inputs import Inputs
 from rarestream.spark.scoring import Scorer, loaded, score
+from tests.spark import require_spark
 from tests.strategies import random_block
+
+pytest_plugins = ["tests.spark.sessions"]  # the fixture spark
+require_spark()
+
 
 SITES = pa.table(
     {
@@ -38,7 +43,7 @@ def of_sites() -> Model:
 
 
 def batch_of(block: Block) -> pa.RecordBatch:
-    """Rows as the fields of a struct, as a Scorer receives them."""
+    """Rows as columns, as a Scorer receives them."""
     starts = pa.array(block.indptr, pa.int32())
     indices = pa.ListArray.from_arrays(starts, pa.array(block.indices))
     return pa.RecordBatch.from_arrays([indices, pa.ListArray.from_arrays(starts, pa.array(block.values))], ["c0", "c1"])
@@ -52,8 +57,9 @@ def test_scores_and_probabilities_are_those_of_the_model(learner: Any) -> None:
     model = of_columns(learner)
     rows = random_block(50, 40, 4, seed=1)  # with features that the model does not have
     scorer = Scorer(PAIR, "this one" + learner.name, model.to_bytes("scoring"), True, True)
-    cells = batch_of(rows).to_struct_array()
-    found = pa.chunked_array([scorer.of_cells(cells[:20]), scorer.of_cells(cells[20:])]).combine_chunks()
+    cells = batch_of(rows)
+    parts = [scorer.of_cells(*cells.slice(0, 20).columns), scorer.of_cells(*cells.slice(20).columns)]
+    found = pa.chunked_array(parts).combine_chunks()
     here = Model.from_bytes(model.to_bytes("scoring"))
     assert found.field("c0").to_numpy().tolist() == here.score(rows).tolist()
     assert found.field("c1").to_numpy().tolist() == here.probability(rows).tolist()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import _native
+from rarestream.errors import DataError
 from rarestream.learners import Learner
 from rarestream.learners.state import MERGE_RULES, TALLY
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rarestream.engines.base import Engine
 
 MEAN, ROOT, SUM = range(len(MERGE_RULES))
+FAR_APART = 16  # features from one that groups have to the next, above which sorting them is quicker than marking
 
 
 class Change(NamedTuple):
@@ -48,14 +50,19 @@ def rules_of(learners: Sequence[Learner]) -> NDArray[np.int8]:
     counted = False
     for learner in learners:
         if learner.layout.merge is None:
-            raise ValueError(
-                f"{learner!r} cannot be learned in groups: its state has no rules to merge it. DualAveraging without "
-                "budget and half_life, FtrlProximal without half_life, FtrlAuc with means='lazy' and without "
-                "half_life, and auto without budget can; or use one group."
-            )
+            raise ValueError(no_rules(learner))
         counted = counted or "positives" in learner.layout.merge
     rules = [MEAN] * len(learners) + [ROOT] * len(learners) + [SUM, SUM] * counted
     return np.array(rules, np.int8)
+
+
+def no_rules(learner: Learner) -> str:
+    """Return the reason why a learner cannot be learned in groups, and what to do about it."""
+    return (
+        f"{learner!r} cannot be learned in groups: its state has no rules to merge it. DualAveraging without budget "
+        "and half_life, FtrlProximal without half_life, FtrlAuc with means='lazy' and without half_life, and auto "
+        "without budget can; or use one group."
+    )
 
 
 def merged(engine: Engine, changes: Sequence[Change]) -> Change:
@@ -64,15 +71,21 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
     The engine has the state that all groups started from, and does not change.
     """
     rows = sum(change.rows for change in changes)
-    index = np.unique(np.concatenate([change.features for change in changes]))
+    index, places = _union([change.features for change in changes])
     settings = changes[0].settings
     for change in changes[1:]:
         settings = np.intersect1d(settings, change.settings)
-    rules = engine.merge_rules()
-    base = _of_settings(engine.numbers_at(index), rules, engine_settings(engine), settings)
-    places = [np.searchsorted(index, change.features).astype(np.int32) for change in changes]
-    parts = [_of_settings(change.numbers, rules, change.settings, settings) for change in changes]
-    rules = _of_settings(rules[np.newaxis], rules, engine_settings(engine), settings)[0]
+    if not len(settings):
+        raise DataError(
+            f"none of the {len(engine.candidates)} settings of {engine.learner.name!r} can learn the rows of all "
+            "groups: in some group each has a row whose step overflows float32. Use scale='unit' or 'max', or name "
+            "a learner."
+        )
+    engine.merge_rules()  # those of all settings, if they have any
+    rules = rules_of([engine.candidates[setting] for setting in settings])
+    shared = int(np.count_nonzero(rules == SUM))
+    base = _of_settings(engine.numbers_at(index), engine_settings(engine), settings, shared)
+    parts = [_of_settings(change.numbers, change.settings, settings, shared) for change in changes]
     largest = engine.largest_at(index)
     if largest is not None:
         before = largest.copy()
@@ -81,6 +94,7 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
             largest[place] = np.maximum(largest[place], change.largest)
         scaled = rules != SUM  # z and n are in units of the largest value
         _rescale(base, scaled, before, largest)
+        parts = [part.copy() for part in parts]
         for part, place, change in zip(parts, places, changes, strict=True):
             assert change.largest is not None
             _rescale(part, scaled, change.largest, largest[place])
@@ -108,25 +122,44 @@ def joined(changes: Sequence[Change]) -> Change:
     )
 
 
+def _union(features: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Return all features of several parts, each of which ascends, in ascending order, and the places of each part."""
+    count = sum(map(len, features))
+    first = min((int(part[0]) for part in features if len(part)), default=0)
+    stop = max((int(part[-1]) + 1 for part in features if len(part)), default=0)
+    if stop - first > FAR_APART * count:
+        found = np.concatenate(features)
+        found.sort(kind="stable")  # which merges parts that ascend
+        index = found[np.append(True, found[1:] != found[:-1])] if count else found
+        return index, [np.searchsorted(index, part).astype(np.int32) for part in features]
+    marks = np.zeros(stop - first, np.bool_)
+    for part in features:
+        marks[part - first] = True
+    place_of = np.cumsum(marks, dtype=np.int32) - np.int32(1)
+    return (np.flatnonzero(marks) + first).astype(np.int32), [place_of[part - first] for part in features]
+
+
 def _columns(array: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[Any]:
     """Return the columns of some settings."""
     return array if len(known) == len(wanted) else array[:, np.searchsorted(known, wanted)]
 
 
 def _of_settings(
-    numbers: NDArray[Any], rules: NDArray[np.int8], known: NDArray[np.int32], wanted: NDArray[np.int32]
+    numbers: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.int32], shared: int
 ) -> NDArray[Any]:
-    """Return a copy of the columns of some settings, and of those that all share; `rules` are those of all settings."""
+    """Return the columns of some settings, and the `shared` ones that these need."""
+    if len(known) == len(wanted):
+        return np.ascontiguousarray(numbers)
     z = np.searchsorted(known, wanted)
-    shared = np.arange(2 * len(known), 2 * len(known) + np.count_nonzero(rules == SUM))
-    return np.ascontiguousarray(numbers[:, np.concatenate([z, len(known) + z, shared])])
+    last = np.arange(2 * len(known), 2 * len(known) + shared)
+    return np.ascontiguousarray(numbers[:, np.concatenate([z, len(known) + z, last])])
 
 
 def _rescale(
     numbers: NDArray[Any], columns: NDArray[np.bool_], largest: NDArray[np.float32], new: NDArray[np.float32]
 ) -> None:
     """Bring numbers that are in units of one largest value to those of a new one."""
-    factors = np.divide(largest, new, out=np.ones(len(new), np.float64), where=new > 0)
+    factors = np.divide(largest, new, out=np.ones(len(new)), where=new > 0, dtype=np.float64)
     numbers[:, columns] *= factors[:, np.newaxis].astype(numbers.dtype)
 
 

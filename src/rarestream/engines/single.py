@@ -110,9 +110,12 @@ class Single(Engine):
         return self._kernel.learn(self.state, block, self.scale_code, np.empty(len(block)), repeats)
 
     def numbers_at(self, features: NDArray[np.int32]) -> NDArray[Any]:
-        numbers = np.zeros((len(features), self.state.table.shape[1]), self.state.table.dtype)
+        table = self.state.table
+        if features.max(initial=-1) < self.state.slots:
+            return table.take(features, axis=0)
+        numbers = np.zeros((len(features), table.shape[1]), table.dtype)
         known = features < self.state.slots
-        numbers[known] = self.state.table[features[known]]
+        numbers[known] = table[features[known]]
         return numbers
 
     @property
@@ -127,12 +130,13 @@ class Single(Engine):
         largest[known] = self.state.largest[features[known]]
         return largest
 
-    def adopt(self, change: Change) -> None:
+    def adopt(self, change: Change) -> str | None:
         self.reserve(int(change.features.max(initial=-1)) + 1)
         self.state.table[change.features] = change.numbers
         self.tally[:] = change.tally[:, 0]
         if self.state.largest is not None and change.largest is not None:
             self.state.largest[change.features] = change.largest
+        return None
 
     # -- files
 

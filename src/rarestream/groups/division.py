@@ -145,6 +145,6 @@ def _check_classes(division: Division, positives: NDArray[np.int64]) -> None:
             kind = "positive" if found[at] else "negative"
             raise DataError(
                 f"all {sizes[at]:,} rows of {what} {at + 1} of {count} are {kind}: {division.groups} groups in "
-                f"{division.rounds} rounds are too many for so few rows of the other class, or the rows are sorted by "
-                f"label. Use fewer groups, or {shuffle}."
+                f"{division.rounds} round{'s' * (division.rounds > 1)} are too many for so few rows of the other "
+                f"class, or the rows are sorted by label. Use fewer groups, or {shuffle}."
             )

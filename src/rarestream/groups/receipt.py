@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 KEY = "groups"  # of Model.source
+WIDTH = 80  # of the text
 
 
 @dataclass
@@ -122,7 +124,7 @@ class Receipt:
                 [[str(one.groups), str(one.rounds), f"{one.loss:+.4f}", f"{one.error:.4f}"] for one in self.prices],
             )
             lines.append("With more rows than the sample has, the loss is smaller: groups start to differ less.")
-        return "\n".join(lines)
+        return "\n".join(part for line in lines for part in textwrap.wrap(line, WIDTH))
 
 
 def _counted(number: int, what: str) -> str:

@@ -20,7 +20,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -158,45 +158,41 @@ def fit(
     model = Model(learner, scale=scale, dtype=dtype, calibrate=calibrate, negatives_kept=negatives_kept)
     _check_numbers(groups, rounds, passes)
     spark = df.sparkSession
-    with readable_errors():
-        packed = _packed(df, label, features, importance, positive, nulls, options)
-        packed, listed = _listed(packed.persist())
-        try:
-            number = (
-                auto_groups(_cores(spark), listed.total, listed.total_positives) if groups == "auto" else int(groups)
-            )
-            turns = auto_rounds(number) if rounds == "auto" else int(rounds)
-            if number > 1:
-                model._engine.merge_rules()
-                packed, listed = _finer(packed, listed, number, turns)
-            plan = model.learner.race_plan()
-            short = [] if plan is None else _race_rounds(plan, number)
-            division = divide(listed.rows, listed.positives, number, turns, short, race=plan is not None)
-            space = packed_space(listed.space)
-            _set_space(model, space, names=False)
-            held, sample = _collected(spark, packed, listed, division, space, sample=price and number > 1)
-            training = _Training(spark, packed, listed, division, held)
-            rounds_fit = RoundsFit(model, division, held, passes)
-            saved = (
-                None if checkpoint_dir is None else _Checkpoint(spark, checkpoint_dir, listed, model, division, passes)
-            )
-            if saved is not None:
-                saved.resume(rounds_fit)
-            before = perf_counter() - started
-            try:
-                model = rounds_fit.run(training.train, None if saved is None else saved.save)
-            finally:
-                training.end()
-            found = receipt_of(rounds_fit, listed.total, listed.total_positives)
-            found.skipped, found.seconds_before = listed.skipped, before
-            if sample:
-                used = None if rounds == "auto" else turns
-                found.sample, found.prices = prices(model._engine.leader, scale, dtype, sample, number, used)
-            if space is not None:
-                add_names(space, packed.select("part", "block", "names").where("names is not null").collect())
-                _set_space(model, space)
-        finally:
-            packed.unpersist()
+    with readable_errors(), ExitStack() as kept:
+        packed = _kept(kept, _packed(df, label, features, importance, positive, nulls, options))
+        listed = _listed(packed)
+        number = auto_groups(_cores(spark), listed.total, listed.total_positives) if groups == "auto" else int(groups)
+        turns = auto_rounds(number) if rounds == "auto" else int(rounds)
+        kept.enter_context(_bounded_batches(spark))
+        if number > 1:
+            model._engine.merge_rules()
+            rows = piece_rows(listed.total, number, turns)
+            if len(listed.rows) < 4 * number * turns and int(listed.rows.max()) > rows:  # few blocks for so many groups
+                packed = _kept(kept, packed.mapInArrow(_Cutter(rows).cut, packing.SCHEMA))
+                listed = _listed(packed)
+        plan = model.learner.race_plan()
+        short = [] if plan is None else _race_rounds(plan, number)
+        division = divide(listed.rows, listed.positives, number, turns, short, race=plan is not None)
+        space = packed_space(listed.space)
+        if space is not None:
+            add_names(space, packed.select("part", "block", "names").where("names is not null").collect())
+        _set_space(model, space, names=False)
+        held, sample = _collected(spark, packed, listed, division, space, sample=price and number > 1)
+        training = _Training(spark, kept, packed, listed, division, held)
+        rounds_fit = RoundsFit(model, division, held, passes)
+        save = None
+        if checkpoint_dir is not None:
+            checkpoint = _Checkpoint(spark, checkpoint_dir, listed, model, division, passes)
+            checkpoint.resume(rounds_fit)
+            save = checkpoint.save
+        before = perf_counter() - started
+        model = rounds_fit.run(training.train, save)
+    found = receipt_of(rounds_fit, listed.total, listed.total_positives)
+    found.skipped, found.seconds_before = listed.skipped, before
+    if sample:
+        used = None if rounds == "auto" else turns
+        found.sample, found.prices = prices(model._engine.leader, scale, dtype, sample, number, used)
+    _set_space(model, space)
     model.source = {**model.source, KEY: found.record(), "settings": _label_settings(listed.classes, positive)}
     _receipts[model] = found
     return model
@@ -298,7 +294,33 @@ class _Listed(NamedTuple):
         return hashlib.sha256(numbers.tobytes() + (self.space or "").encode()).hexdigest()[:32]
 
 
-def _listed(packed: DataFrame) -> tuple[DataFrame, _Listed]:
+def _kept(kept: ExitStack, frame: DataFrame) -> DataFrame:
+    """Return a frame whose rows Spark keeps once they are made, until all is done."""
+    frame = frame.persist()
+    kept.callback(frame.unpersist)
+    return frame
+
+
+@contextmanager
+def _bounded_batches(spark: SparkSession) -> Iterator[None]:
+    """Context in which a task does not get very many packed blocks at once: Spark before 4.1 counts only rows."""
+    name, most = "spark.sql.execution.arrow.maxRecordsPerBatch", 64
+    before = spark.conf.get(name, None)
+    if spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch", None) is not None:
+        yield
+        return
+    spark.conf.set(name, str(most))
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
+def _listed(packed: DataFrame) -> _Listed:
+    """Return the list of all blocks; DataError if there are none, or not those of one frame."""
     columns = ("part", "block", "rows", "positives", "check", "skipped", "space", "classes")
     found = packed.select(*columns).collect()
     found.sort(key=lambda row: (row["part"], row["block"]))
@@ -315,17 +337,7 @@ def _listed(packed: DataFrame) -> tuple[DataFrame, _Listed]:
     places = set(zip(part.tolist(), block.tolist(), strict=True))
     if len(places) < len(found):
         raise DataError(f"{WHERE}: packed blocks are there twice, such as those of two frames. Pack all rows together.")
-    return packed, _Listed(part, block, rows, positives, check, skipped, next(iter(spaces)), labels)
-
-
-def _finer(packed: DataFrame, listed: _Listed, groups: int, rounds: int) -> tuple[DataFrame, _Listed]:
-    """Return the blocks cut into smaller ones, if there are few for so many groups."""
-    rows = piece_rows(listed.total, groups, rounds)
-    if len(listed.rows) >= 4 * groups * rounds or int(listed.rows.max()) <= rows:
-        return packed, listed
-    finer, listed = _listed(packed.mapInArrow(_Cutter(rows).cut, packing.SCHEMA).persist())
-    packed.unpersist()
-    return finer, listed
+    return _Listed(part, block, rows, positives, check, skipped, next(iter(spaces)), labels)
 
 
 @dataclass
@@ -447,7 +459,13 @@ class _Training:
     """The rounds on the cluster."""
 
     def __init__(
-        self, spark: SparkSession, packed: DataFrame, listed: _Listed, division: Division, held_out: Block | None
+        self,
+        spark: SparkSession,
+        kept: ExitStack,
+        packed: DataFrame,
+        listed: _Listed,
+        division: Division,
+        held_out: Block | None,
     ) -> None:
         self.spark, self.listed, self.division = spark, listed, division
         self._row_entries = 0.0 if held_out is None else held_out.nonzeros / max(1, len(held_out))
@@ -461,10 +479,7 @@ class _Training:
             "key": keys[group],
         }
         blocks = _chosen(spark, packed, listed, columns).select("at", "round", "group", "key", "rows", "check", "data")
-        self.blocks = blocks.repartition(division.groups, "key").sortWithinPartitions("round", "at").persist()
-
-    def end(self) -> None:
-        self.blocks.unpersist()
+        self.blocks = _kept(kept, blocks.repartition(division.groups, "key").sortWithinPartitions("round", "at"))
 
     def train(self, state: bytes, number: int, strength: float, again: bool) -> Trained:
         rows = self.division.group_rows(number)

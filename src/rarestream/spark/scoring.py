@@ -105,10 +105,9 @@ def _sent(df: DataFrame, model: Model) -> tuple[str, Any]:
 def _by_column(df: DataFrame, scorer: Scorer, new: Sequence[str]) -> DataFrame:
     """Return the frame with the new columns. Only those of the features are moved to Python."""
     functions = _functions()
-    cells = functions.struct(*numbered(scorer.inputs.feature_columns()))
     kind = "double" if len(new) == 1 else "struct<" + ", ".join(f"c{at}: double" for at in range(len(new))) + ">"
     # A function without annotations: Spark would look for its own kinds of them.
-    scores = functions.arrow_udf(lambda cells: scorer.of_cells(cells), kind)(cells)
+    scores = functions.arrow_udf(lambda *cells: scorer.of_cells(*cells), kind)(*scorer.inputs.feature_columns())
     known = [column(name) for name in df.columns]
     if len(new) == 1:
         return df.select(*known, scores.alias(new[0]))
@@ -122,12 +121,11 @@ def _by_batch(df: DataFrame, scorer: Scorer, new: Sequence[str]) -> DataFrame:
     """Return the frame with the new columns, for Spark without `arrow_udf`: all of its columns go through Python."""
     from pyspark.sql.types import DoubleType, StructField, StructType
 
-    kept = numbered([column(name) for name in df.columns])
-    cells = _functions().struct(*numbered(scorer.inputs.feature_columns())).alias(f"c{len(kept)}")
+    kept = [column(name) for name in df.columns]
     fields = [StructField(f"c{at}", field.dataType, field.nullable) for at, field in enumerate(df.schema.fields)]
     fields += [StructField(f"c{at}", DoubleType()) for at in range(len(kept), len(kept) + len(new))]
-    scored = df.select(*kept, cells).mapInArrow(scorer.of_batches, StructType(fields))
-    return scored.toDF(*df.columns, *new)
+    moved = df.select(*numbered([*kept, *scorer.inputs.feature_columns()]))
+    return moved.mapInArrow(scorer.of_batches, StructType(fields)).toDF(*df.columns, *new)
 
 
 class Scorer:
@@ -154,22 +152,23 @@ class Scorer:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_reader": None, "_before": 0}
 
-    def of_cells(self, cells: Array) -> Array:
-        """Return the scores of rows whose features are the fields of a struct."""
+    def of_cells(self, *columns: Array) -> Array:
+        """Return the scores of rows, by the columns of their features."""
         import pyarrow
 
-        found = self._of(pyarrow.RecordBatch.from_struct_array(cells))
+        found = self._of(pyarrow.RecordBatch.from_arrays(list(columns), self.inputs.names))
         if len(found) == 1:
             return found[0]
         return pyarrow.StructArray.from_arrays(found, [f"c{at}" for at in range(len(found))])
 
     def of_batches(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        """Yield batches with the scores of their rows in place of the last column, which has the features."""
+        """Yield batches with the scores of their rows in place of the last columns, which have the features."""
         import pyarrow
 
         for batch in batches:
-            found = self._of(pyarrow.RecordBatch.from_struct_array(batch.column(batch.num_columns - 1)))
-            columns = [*batch.columns[:-1], *found]
+            kept = batch.num_columns - len(self.inputs.names)
+            features = pyarrow.RecordBatch.from_arrays(batch.columns[kept:], self.inputs.names)
+            columns = [*batch.columns[:kept], *self._of(features)]
             yield pyarrow.RecordBatch.from_arrays(columns, [f"c{at}" for at in range(len(columns))])
 
     def _of(self, batch: RecordBatch) -> list[Array]:
@@ -177,7 +176,7 @@ class Scorer:
 
         if self._reader is None:
             self._reader = RowReader(self.inputs, f"partition {partition()}", names=False)
-        rows = self._reader.read(self.inputs.named(batch), self._before)
+        rows = self._reader.read(batch, self._before)
         self._before += len(batch)
         model = loaded(self.digest, self.model)
         scores = model.score(rows.block)
