@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
@@ -127,31 +127,46 @@ def mean(added: Iterable[float | None]) -> float | None:
 
 def show(results: list[Result]) -> None:
     """Print the table, and the bars."""
-    columns = sorted({(cell["groups"], cell["rounds"]) for result in results for cell in result["cells"]})
     print("\nAUC in sequence, and what groups x rounds add to it: means over the trials; * the default rounds\n")
+    print(auc_table(results))
+    print(
+        f"\n{BAR_GROUPS} groups, {auto_rounds(BAR_GROUPS)} rounds, over the sets: AUC added in the mean, and at worst\n"
+    )
+    print(bar_table(results))
+
+
+def auc_table(results: list[Result]) -> str:
+    """What groups add, for each set and learner, in Markdown."""
+    columns = sorted({(cell["groups"], cell["rounds"]) for result in results for cell in result["cells"]})
     heading = [f"{groups} x {rounds}{'*' * (rounds == auto_rounds(groups))}" for groups, rounds in columns]
-    lines = [["set", "learner", "rows", "sequence", *heading]]
+    rows = []
     for one in results:
-        cells = {(cell["groups"], cell["rounds"]): mean(cell["added"]) for cell in one["cells"]}
-        shown = [_shown(cells.get(column)) for column in columns]
-        lines.append([one["set"], one["learner"], f"{one['rows']:,}", f"{np.mean(one['sequence']):.4f}", *shown])
-    print("\n".join("| " + " | ".join(line) + " |" for line in [lines[0], ["---"] * len(lines[0]), *lines[1:]]))
-    rounds = auto_rounds(BAR_GROUPS)
-    print(f"\n{BAR_GROUPS} groups, {rounds} rounds, over all sets: AUC added in the mean, and at worst")
+        cells = {(cell["groups"], cell["rounds"]): _shown(mean(cell["added"])) for cell in one["cells"]}
+        shown = [cells.get(column, "") for column in columns]
+        rows.append([one["set"], one["learner"], f"{one['rows']:,}", f"{np.mean(one['sequence']):.4f}", *shown])
+    return table(["set", "learner", "rows", "sequence", *heading], rows)
+
+
+def bar_table(results: list[Result]) -> str:
+    """The mean and the worst over all sets for each learner, beside what is required, in Markdown."""
+    wanted, rows = (BAR_GROUPS, auto_rounds(BAR_GROUPS)), []
     for word in dict.fromkeys(one["learner"] for one in results):
         cells = [(one["set"], cell) for one in results if one["learner"] == word for cell in one["cells"]]
-        added = {
-            name: mean(cell["added"])
-            for name, cell in cells
-            if (cell["groups"], cell["rounds"]) == (BAR_GROUPS, rounds)
-        }
+        added = {name: mean(cell["added"]) for name, cell in cells if (cell["groups"], cell["rounds"]) == wanted}
         known = {name: number for name, number in added.items() if number is not None}
         if known:
             worst = min(known, key=lambda name: known[name])
             average = float(np.mean(list(known.values())))
             kept = average >= -MEAN_BAR and known[worst] >= -WORST_BAR
-            print(f"{word:14} {average:+.4f}  {known[worst]:+.4f} ({worst})  {'kept' if kept else 'BELOW'}")
-    print(f"required: {-MEAN_BAR:+.4f} and {-WORST_BAR:+.4f}")
+            verdict = "kept" if kept else "BELOW"
+            rows.append([word, str(len(known)), f"{average:+.4f}", f"{known[worst]:+.4f} ({worst})", verdict])
+    required = f"required: {-MEAN_BAR:+.4f} in the mean, {-WORST_BAR:+.4f} at worst"
+    return table(["learner", "sets", "mean", "worst", required], rows)
+
+
+def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in (heading, ["---"] * len(heading), *rows))
 
 
 def load(files: Iterable[Path]) -> list[Result]:

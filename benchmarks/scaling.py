@@ -42,7 +42,7 @@ import bench
 import machine
 import shapes
 import timing
-from groups import SETTINGS
+from groups import SETTINGS, table
 from rarestream import Block, Model, read
 from rarestream.groups import Part, auto_rounds, merge, train_group
 from rarestream.learners import make_learner
@@ -277,7 +277,7 @@ def forecast(
             continue
         sent = sizes[0] * features
         state += pieces["encode"] + pieces["decode"] + given.broadcast * sent / bandwidth
-        overhead += given.overhead * (2 if ranges else 1)
+        overhead += given.overhead * (1.5 if ranges else 1)  # the job has a second stage
         into = sizes[1] * (union if ranges else groups * touched)
         driver += pieces["pack"] + into / bandwidth
         if ranges:  # all machines exchange parts, their cores merge; the driver takes the result over
@@ -405,10 +405,6 @@ def bytes_of(experiments: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     largest = max(experiments, key=lambda e: e["amounts"]["features"])["amounts"]
     part = max(experiments, key=lambda e: e["amounts"]["touched"])["amounts"]
     return largest["state bytes"] / largest["features"], part["part bytes"] / part["touched"]
-
-
-def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join("| " + " | ".join(line) + " |" for line in (heading, ["---"] * len(heading), *rows))
 
 
 def show(found: Mapping[str, Any], given: Assumed) -> None:

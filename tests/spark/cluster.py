@@ -118,8 +118,9 @@ def session(master: str, folder: Path, more: Mapping[str, str] | None = None) ->
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    before = dict(os.environ)
-    os.environ.update(environment())
+    before, wanted = dict(os.environ), environment()
+    os.environ.clear()
+    os.environ.update(wanted)
     builder = SparkSession.builder.master(master).appName("rarestream")
     for key, value in {**settings(folder), **(more or {})}.items():
         builder = builder.config(key, value)

@@ -20,11 +20,6 @@ from rarestream.spark.errors import readable_errors
 from rarestream.spark.inputs import Inputs, resolve, space_from_json, space_to_json
 from rarestream.spark.packing import add_names, blocks_of, pack, packed_classes, packed_space
 from rarestream.spark.rows import RowReader
-from tests.spark import require_spark
-
-pytest_plugins = ["tests.spark.sessions"]  # the fixture spark
-require_spark()
-
 
 PAIR = Inputs(kind="pair", columns=("i", "v"))
 MAP = Inputs(kind="map", columns=("m",))

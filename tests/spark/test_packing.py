@@ -22,11 +22,7 @@ from rarestream.spark import packing
 from rarestream.spark.errors import check_version, readable_error, readable_errors
 from rarestream.spark.inputs import Inputs, space_to_json
 from rarestream.spark.packing import Packer, add_names, block_from_bytes, block_to_bytes, blocks_of, is_packed, pack
-from tests.spark import require_spark
 from tests.strategies import blocks as any_blocks
-
-pytest_plugins = ["tests.spark.sessions"]  # the fixture spark
-require_spark()
 
 
 def same_rows(one: Block, other: Block) -> None:

@@ -13,12 +13,7 @@ from rarestream.spark import scoring
 from rarestream.spark.errors import readable_errors
 from rarestream.spark.inputs import Inputs
 from rarestream.spark.scoring import Scorer, loaded, score
-from tests.spark import require_spark
 from tests.strategies import random_block
-
-pytest_plugins = ["tests.spark.sessions"]  # the fixture spark
-require_spark()
-
 
 SITES = pa.table(
     {

@@ -112,7 +112,7 @@ def test_an_invalid_row_stops_the_query_with_its_place_and_nothing_of_its_batch_
     bad[250] = ([3, 4], [1.0, float("nan")], 1)
     write_file(tmp_path / "rows", 1, bad)
     message = failure(fit(spark, tmp_path))
-    assert "stream_fit: batch 1 of the stream: partition 0: row 250" in message
+    assert "stream_fit: batch 1 of the stream, of which nothing is saved: partition 0: row 250" in message
     assert contents(tmp_path / "model.rare") == contents(sequential(1))
     write_files(tmp_path, 2, 1)  # the file, corrected
     fit(spark, tmp_path).awaitTermination()
@@ -126,6 +126,20 @@ def test_batches_without_rows_are_counted_and_change_nothing(spark, tmp_path):
     fit(spark, tmp_path).awaitTermination()
     assert contents(tmp_path / "model.rare") == contents(sequential(2, 1))
     assert Model.load(tmp_path / "model.rare").source["spark_stream"]["batch"] == 2
+
+
+@pytest.mark.filterwarnings("ignore:.* counts as -1:UserWarning")
+def test_labels_that_later_batches_could_turn_round_are_refused(spark, tmp_path):
+    write_file(tmp_path / "rows", 0, [("a.com", 1.0, "no"), ("b.com", 2.0, "no")], TABLE)
+    write_file(tmp_path / "rows", 1, [("a.com", 1.0, "no"), ("b.com", 2.0, "maybe")], TABLE)
+    arguments = {"checkpoint": tmp_path / "checkpoint", "label": "clicked", "learner": "dual-auc"}
+    stream = read_stream(spark, tmp_path / "rows", TABLE)
+    one = failure(stream_fit(stream, tmp_path / "model.rare", **arguments))
+    assert "nothing is saved: its rows have a single label" in one
+    assert not (tmp_path / "model.rare").exists()
+    stream_fit(stream, tmp_path / "model.rare", positive="maybe", **arguments).awaitTermination()
+    model = Model.load(tmp_path / "model.rare")
+    assert (model.rows, model.positives) == (4, 1)
 
 
 def test_a_model_and_a_checkpoint_that_do_not_belong_together_are_refused(spark, tmp_path):

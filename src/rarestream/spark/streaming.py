@@ -17,18 +17,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rarestream._version import __version__
-from rarestream.errors import DataError, plain
+from rarestream.errors import DataError, RowError, plain
 from rarestream.features import Hashed
 from rarestream.learners import Learner
 from rarestream.model import Model
-from rarestream.readers.options import Classes, Label, shown_label
+from rarestream.readers.options import Classes, Label
 from rarestream.spark.errors import check_version, readable_errors, require_pyspark
-from rarestream.spark.packing import add_names, blocks_of, pack, packed_classes, packed_space
+from rarestream.spark.packing import add_names, blocks_of, joined_classes, pack, packed_classes, packed_space
 from rarestream.system import check_writable
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class Learned(NamedTuple):
         try:
             return cls(str(found["query"]), int(found["batch"]), int(found["skipped"]))
         except (KeyError, TypeError, ValueError):
-            raise DataError(f'the model has an invalid model.source["{KEY}"]: {found!r}. Restore its file.') from None
+            reason = f'the model has an invalid model.source["{KEY}"], {found!r}'
+            raise DataError(f"{WHERE}: {reason}. Put back an earlier file of it.") from None
 
 
 @dataclass
@@ -191,7 +192,7 @@ class BatchLearner:
         try:
             model, skipped = self._learned(df, model, first=before.batch < 0)
         except DataError as error:
-            raise DataError(f"{WHERE}: batch {batch} of the stream: {error}") from None
+            raise DataError(f"{WHERE}: batch {batch} of the stream, of which nothing is saved: {error}") from None
         learned = Learned(self.query, batch, before.skipped + skipped)
         model.source = {**model.source, KEY: learned._asdict()}
         model.save(self.path)
@@ -259,29 +260,30 @@ class BatchLearner:
         space = model.features if isinstance(model.features, Hashed) else packed_space(rows[0]["space"])
         if space is not None:
             add_names(space, rows)
-        for block in blocks_of(rows, space):
-            model.learn(block)
-        self._note_labels(model, [packed_classes(row["classes"]) for row in rows], first)
+        for row in rows:
+            for block in blocks_of([row], space):
+                try:
+                    model.learn(block)
+                except RowError as error:
+                    place = f"partition {row['part']}: block {row['block']}: row {error.row}"
+                    raise RowError(WHERE, error.row, error.reason, place) from None
+        self._note_labels(model, (packed_classes(row["classes"]) for row in rows), first)
         return model, sum(row["skipped"] for row in rows)
 
-    def _note_labels(self, model: Model, found: Sequence[Classes | None], first: bool) -> None:
+    def _note_labels(self, model: Model, found: Iterable[Classes | None], first: bool) -> None:
         """Note in the model which label is positive, for the batches that follow."""
         settings: dict[str, Any] = dict(model.source.get("settings") or {})
-        # The classes of a model that exists are in those of its first batch.
-        known: list[Label | None] = [None, None] if first else list(settings.get("classes") or (None, None))
-        for classes in found:
-            for at, other in enumerate(classes or ()):
-                before = known[at]
-                known[at] = other if before is None else before
-                if before is not None and other is not None and before != other:
-                    raise DataError(
-                        f"label {shown_label(other)} for the class whose label is {shown_label(before)} in other rows. "
-                        "Make them alike, or pass positive=VALUE to name the label that counts as +1."
-                    )
-        if known != [None, None]:
-            settings["classes"] = known
         if self.columns["positive"] is not None:
             settings["positive"] = self.columns["positive"]
+        # The classes of a model that exists are in those of its first batch.
+        classes = joined_classes(found, None if first else settings.get("classes"))
+        if classes is not None:
+            settings["classes"] = list(classes)
+        elif settings.get("positive") is None:
+            raise DataError(
+                "its rows have a single label, which does not tell what the other one is. Pass positive=VALUE to name "
+                "the label that counts as +1."
+            )
         model.source = {**model.source, "settings": settings}
 
 
