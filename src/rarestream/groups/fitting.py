@@ -282,19 +282,19 @@ def prices(
         return sum(len(piece) for piece in learned), []
     assert test.labels is not None
     alone = Model(learner, scale=scale, dtype=dtype)
-    for piece in learned:
-        alone.learn(piece)
     found = []
-    for number in (groups, *(groups * more for more in MORE_GROUPS)):
-        used = auto_rounds(number) if rounds is None else rounds
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself has said what there is to say
+        for piece in learned:
+            alone.learn(piece)
+        for number in (groups, *(groups * more for more in MORE_GROUPS)):
+            used = auto_rounds(number) if rounds is None else rounds
             try:
                 model = fit_groups(learned, learner, groups=number, rounds=used, scale=scale, dtype=dtype)
             except ValueError:  # the sample has too few rows for so many groups
                 break
-        both = np.stack([alone.score(test), model.score(test)], axis=1)
-        standings = Standings(test.labels, both, test.importances)
-        before, after = standings.aucs.tolist()
-        found.append(Price(number, used, before - after, float(standings.errors(0)[1])))
+            both = np.stack([alone.score(test), model.score(test)], axis=1)
+            standings = Standings(test.labels, both, test.importances)
+            before, after = standings.aucs.tolist()
+            found.append(Price(number, used, before - after, float(standings.errors(0)[1])))
     return sum(len(piece) for piece in learned), found
