@@ -178,6 +178,7 @@ def main() -> None:
                 "pass to Python": passed(df, features, columns),
                 "pack": packed,
                 "score": scored,
+                "score, keep id": score(df, model, features=features, keep=["id"]),
                 "read packed": again,
             }
             ways: dict[str, Callable[[], Any]] = {

@@ -201,7 +201,7 @@ def fit_groups(
     fit = RoundsFit(model, division, held_out, passes)
 
     def train(state: bytes, number: int, strength: float, again: bool) -> Trained:
-        rows, copies, parts = division.group_rows(number), _Copies(state), []
+        rows, copies, parts = division.group_rows(number), Copies(state), []
         for group in range(groups):
             blocks = [pieces[at] for at in division.blocks(number, group)]
             of = int(rows.sum())
@@ -222,7 +222,7 @@ def _both_classes(block: Block) -> bool:
     return bool((labels > 0).any() and (labels < 0).any())
 
 
-class _Copies:
+class Copies:
     """Copies of a model for groups that learn one after the other.
 
     What a group has changed is taken back, which is much cheaper than decoding the model for each group.
