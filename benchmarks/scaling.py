@@ -1,21 +1,22 @@
 """What a round of learning in groups costs, measured on one core, and what that gives on a cluster.
 
-    python benchmarks/scaling.py [--learners dual-logistic,evidence,auto] [--bits 18,22] [--sizes 16384,65536,262144]
-        [--groups 4,16,64] [--check 24:524288:16] [--repeats 3] [--json FILE] [the assumptions, below]
+    python benchmarks/scaling.py [--learners dual-logistic,evidence,auto] [--bits 22,24] [--sizes 32768,131072,524288]
+        [--groups 4,16,64] [--check 26:524288:16] [--repeats 3] [--json FILE] [the assumptions, below]
     python benchmarks/scaling.py --show FILE [the assumptions]
 
 The rows are those of a click log (shapes.py, "avazu": 15 fields, hashed into 2^bits slots), made up and seeded. For
 every number of slots, rows of a round, and groups, each piece of a round is timed in CPU seconds on one core, smallest
 of the repeats: encoding and decoding the state, learning the rows of a group, packing and unpacking what it has
-learned, merging. A linear model is fitted to each piece, by least squares of the relative errors, with constants that
-are not negative:
+learned, merging. A linear model is fitted to each piece, by least squares of the logarithm of predicted / measured,
+with constants that are not negative:
 
     encode = a + b features + c slots          learn  = a + b non-zeros + c touched + d slots
     decode = a + b features + c slots          pack   = a + b touched
-    unpack = a + b received                    merge  = a + b received + c union
+    unpack = a + b groups + c received         merge  = a + b groups + c received + d union
 
 features: that the state has; slots: 2^bits; touched: features of a group's rows; received: their sum over the groups;
-union: features of all rows of the round. The experiment of --check is predicted, not fitted.
+union: features of all rows of the round. The tables are larger than the caches of a core: with fewer slots all is
+quicker than the model says. The experiment of --check is predicted, not fitted.
 
 A round on a cluster is the sum of the pieces, each with one group's or the driver's share, and of what the network and
 Spark add, which are assumptions: see --help. With merging by ranges, executors merge a range of the features each, and
@@ -31,12 +32,12 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import least_squares, nnls
 
 import bench
 import machine
@@ -45,6 +46,7 @@ import timing
 from groups import SETTINGS, table
 from rarestream import Block, Model, read
 from rarestream.groups import Part, auto_rounds, merge, train_group
+from rarestream.groups.fitting import Copies
 from rarestream.learners import make_learner
 
 PIECES = {  # and what the time of each depends on, beside a constant
@@ -52,12 +54,12 @@ PIECES = {  # and what the time of each depends on, beside a constant
     "decode": ("features", "slots"),
     "learn": ("nonzeros", "touched", "slots"),
     "pack": ("touched",),
-    "unpack": ("received",),
-    "merge": ("received", "union"),
+    "unpack": ("groups", "received"),
+    "merge": ("groups", "received", "union"),
 }
 CURVE_BITS, CURVE_ROWS = 24, 1 << 21  # of the rows whose features are counted
 BLOCK_ROWS = 4096
-RACE = ([18, 20], [16_384, 65_536], [4, 16])  # bits, rows and groups of the experiments with a race
+RACE = ([20, 22], [16_384, 65_536], [4, 16])  # bits, rows and groups of the experiments with a race
 FORECAST_BITS, FORECAST_GROUPS = (20, 24, 28), (1, 4, 16, 64, 256, 1024)
 
 Amounts = dict[str, float]
@@ -93,6 +95,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+@lru_cache(maxsize=2)
 def click_rows(bits: int, rows: int) -> Block:
     """Rows of the click log with so many slots."""
     return shapes.rows(replace(shapes.SHAPES["avazu"], d=1 << bits), rows)
@@ -109,9 +112,12 @@ def seconds(prepare: Callable[[], Callable[[], Any]], repeats: int) -> float:
 
 def in_groups(state: bytes, blocks: Sequence[Block], groups: int) -> list[Part]:
     """What each of the groups has learned, the blocks in turn."""
-    of = sum(map(len, blocks))
-    mine = [blocks[group::groups] for group in range(groups)]
-    return [train_group(Model.from_bytes(state), part, rows=sum(map(len, part)), of=of) for part in mine]
+    of, copies, parts = sum(map(len, blocks)), Copies(state), []
+    for group in range(groups):
+        mine = blocks[group::groups]
+        parts.append(train_group(copies.next(), mine, rows=sum(map(len, mine)), of=of))
+        copies.take_back(parts[-1])
+    return parts
 
 
 def experiment(word: str, bits: int, rows: int, groups: Sequence[int], repeats: int) -> list[dict[str, Any]]:
@@ -201,14 +207,22 @@ def curve() -> list[tuple[int, int]]:
 
 
 def fit(experiments: Sequence[Mapping[str, Any]]) -> Constants:
-    """The constants of each piece: least squares of the relative errors, none of them negative."""
+    """The constants of each piece: least squares of log(predicted / measured), none of them negative."""
     found: Constants = {}
     for piece, names in PIECES.items():
         times = np.array([one["seconds"][piece] for one in experiments])
         things = np.array([[1.0, *(one["amounts"][name] for name in names)] for one in experiments])
         scale = things.max(axis=0)
-        constants, _ = nnls(things / scale / times[:, np.newaxis], np.ones(len(times)))
-        found[piece] = (constants / scale).tolist()
+        things /= scale
+        start, _ = nnls(things / times[:, np.newaxis], np.ones(len(times)))
+
+        def errors(constants: Any, things: Any = things, times: Any = times) -> Any:
+            return np.log(things @ constants / times)
+
+        fitted = least_squares(
+            errors, np.maximum(start, 1e-3 * times.min()), bounds=(1e-9 * times.min(), np.inf), x_scale=times.min()
+        )
+        found[piece] = (fitted.x / scale).tolist()
     return found
 
 
@@ -271,6 +285,7 @@ def forecast(
         features = distinct(law, given.rows * number / rounds, slots)
         touched, union = distinct(law, mine, slots), distinct(law, given.rows / rounds, slots)
         amounts = {"features": features, "slots": slots, "nonzeros": nonzeros * mine, "touched": touched}
+        amounts["groups"] = groups
         pieces = predicted(constants, {**amounts, "received": groups * touched, "union": union})
         learn += pieces["learn"] + mine * block_bytes / (given.blocks * 1e6)
         if groups == 1:  # on one machine, nothing is sent
@@ -417,10 +432,10 @@ def main() -> None:
     numbers = lambda text: [int(part) for part in listed(text)]  # noqa: E731
     triples = lambda text: [tuple(int(n) for n in part.split(":")) for part in listed(text)]  # noqa: E731
     parser.add_argument("--learners", type=listed, default=["dual-logistic", "evidence", "auto"])
-    parser.add_argument("--bits", type=numbers, default=[18, 22])
-    parser.add_argument("--sizes", type=numbers, default=[16_384, 65_536, 262_144])
+    parser.add_argument("--bits", type=numbers, default=[22, 24])
+    parser.add_argument("--sizes", type=numbers, default=[32_768, 131_072, 524_288])
     parser.add_argument("--groups", type=numbers, default=[4, 16, 64])
-    parser.add_argument("--check", type=triples, default=[(24, 524_288, 16)], help="bits:rows:groups, predicted only")
+    parser.add_argument("--check", type=triples, default=[(26, 524_288, 16)], help="bits:rows:groups, predicted only")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument(
         "--json", type=Path, help="where the results go; benchmarks/results/scaling-DATE.json by default"

@@ -47,6 +47,7 @@ def test_one_group_gives_the_bytes_of_learning_in_sequence(learner, dtype, round
     assert without_receipt(model) == in_sequence(learner, blocks, passes, dtype=dtype).to_bytes()
 
 
+@pytest.mark.filterwarnings("ignore::rarestream.SettingsDroppedWarning")
 @pytest.mark.parametrize("scale", ["none", "max"])
 def test_so_it_is_with_every_scale_and_importances(scale):
     block = weighted(random_block(200, 20, 4))

@@ -275,8 +275,10 @@ def test_columns_that_do_not_fit(vectors):
         RarestreamClassifier().fit(vectors)
     with pytest.raises(DataError, match="inputCols names the column 'price'"):
         RarestreamClassifier(inputCols=["id", "price"]).transformSchema(vectors.schema)
-    with pytest.raises(DataError, match="predictionCol is 'ID', which the frame has already. Drop that column"):
+    with pytest.raises(DataError, match="predictionCol is 'ID', which the frame, or another output, has already"):
         RarestreamClassifierModel(trained()).setPredictionCol("ID").transform(vectors)
+    with pytest.raises(DataError, match="probabilityCol is 'rawPrediction', which"):
+        RarestreamClassifierModel(trained()).setProbabilityCol("rawPrediction").transformSchema(vectors.schema)
     with pytest.raises(ValueError, match="dual-auc: no setting is called 'rate'"):
         RarestreamClassifier(labelCol="id", learner="dual-auc", learnerSettings={"rate": 1}).fit(vectors)
 

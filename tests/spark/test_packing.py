@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rarestream import Block, DataError, Hashed, ModelFileError, RarestreamError, __version__, read
@@ -23,6 +23,7 @@ from rarestream.spark.errors import check_version, readable_error, readable_erro
 from rarestream.spark.inputs import Inputs, space_to_json
 from rarestream.spark.packing import Packer, add_names, block_from_bytes, block_to_bytes, blocks_of, is_packed, pack
 from tests.strategies import blocks as any_blocks
+from tests.strategies import examples
 
 
 def same_rows(one: Block, other: Block) -> None:
@@ -61,7 +62,8 @@ def test_a_block_comes_back_as_it_was_and_shares_the_memory_of_its_bytes(block: 
     assert len(block) == 0 or np.shares_memory(again.indptr, np.frombuffer(data, np.uint8))
 
 
-@given(cuts=st.lists(st.integers(1, 99), max_size=6), block_rows=st.sampled_from([1, 7, 16, 99, 1000]))
+@settings(max_examples=examples(25))
+@given(cuts=st.lists(st.integers(1, 99), max_size=6), block_rows=st.sampled_from([3, 7, 16, 99, 1000]))
 def test_blocks_do_not_depend_on_where_batches_end(cuts: list[int], block_rows: int) -> None:
     whole = some_rows(100)
     ends = [0, *sorted(set(cuts)), 100]

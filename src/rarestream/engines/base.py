@@ -168,7 +168,7 @@ class Engine(ABC):
         return np.zeros(1, np.int32)
 
     def adopt(self, change: Change) -> str | None:
-        """Take over what all groups have made of the state; return a warning if settings dropped out."""
+        """Take over what all groups have made of the state; return a warning if rows are too large for settings."""
         raise NotImplementedError
 
     def compared(self, block: Block, rows: int) -> tuple[Engine, NDArray[np.float64]]:

@@ -413,9 +413,10 @@ class Race(Engine):
     def adopt(self, change: Change) -> str | None:
         left, warning = change.settings.tolist(), None
         if len(left) < len(self.candidates):
-            gone = sorted(set(range(len(self.candidates))) - set(left))
-            reasons = {number: overflow(self.candidates[number], self.scale, "float32") for number in gone}
-            warning = dropped_out(len(self.candidates), reasons)
+            if self.scale == "none":  # else its steps are too long for so many groups, which no other rows would change
+                gone = sorted(set(range(len(self.candidates))) - set(left))
+                reasons = {number: overflow(self.candidates[number], self.scale, "float32") for number in gone}
+                warning = dropped_out(len(self.candidates), reasons)
             self._continue_with(left)
         self.reserve(int(change.features.max(initial=-1)) + 1)
         group = self._gathered()

@@ -201,7 +201,7 @@ def fit_groups(
     fit = RoundsFit(model, division, held_out, passes)
 
     def train(state: bytes, number: int, strength: float, again: bool) -> Trained:
-        rows, copies, parts = division.group_rows(number), _Copies(state), []
+        rows, copies, parts = division.group_rows(number), Copies(state), []
         for group in range(groups):
             blocks = [pieces[at] for at in division.blocks(number, group)]
             of = int(rows.sum())
@@ -222,7 +222,7 @@ def _both_classes(block: Block) -> bool:
     return bool((labels > 0).any() and (labels < 0).any())
 
 
-class _Copies:
+class Copies:
     """Copies of a model for groups that learn one after the other.
 
     What a group has changed is taken back, which is much cheaper than decoding the model for each group.
@@ -282,19 +282,19 @@ def prices(
         return sum(len(piece) for piece in learned), []
     assert test.labels is not None
     alone = Model(learner, scale=scale, dtype=dtype)
-    for piece in learned:
-        alone.learn(piece)
     found = []
-    for number in (groups, *(groups * more for more in MORE_GROUPS)):
-        used = auto_rounds(number) if rounds is None else rounds
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself has said what there is to say
+        for piece in learned:
+            alone.learn(piece)
+        for number in (groups, *(groups * more for more in MORE_GROUPS)):
+            used = auto_rounds(number) if rounds is None else rounds
             try:
                 model = fit_groups(learned, learner, groups=number, rounds=used, scale=scale, dtype=dtype)
             except ValueError:  # the sample has too few rows for so many groups
                 break
-        both = np.stack([alone.score(test), model.score(test)], axis=1)
-        standings = Standings(test.labels, both, test.importances)
-        before, after = standings.aucs.tolist()
-        found.append(Price(number, used, before - after, float(standings.errors(0)[1])))
+            both = np.stack([alone.score(test), model.score(test)], axis=1)
+            standings = Standings(test.labels, both, test.importances)
+            before, after = standings.aucs.tolist()
+            found.append(Price(number, used, before - after, float(standings.errors(0)[1])))
     return sum(len(piece) for piece in learned), found

@@ -123,7 +123,7 @@ class Receipt:
                 ["groups", "rounds", "loss", "error"],
                 [[str(one.groups), str(one.rounds), f"{one.loss:+.4f}", f"{one.error:.4f}"] for one in self.prices],
             )
-            lines.append("With more rows than the sample has, the loss is smaller: groups start to differ less.")
+            lines.append("With more rows than the sample has, the loss is smaller: groups differ less.")
         return "\n".join(part for line in lines for part in textwrap.wrap(line, WIDTH))
 
 

@@ -178,8 +178,8 @@ def fit(
             add_names(space, packed.select("part", "block", "names").where("names is not null").collect())
         _set_space(model, space, names=False)
         held, sample = _collected(spark, packed, listed, division, space, sample=price and number > 1)
-        training = _Training(spark, kept, packed, listed, division, held)
         rounds_fit = RoundsFit(model, division, held, passes)
+        training = _Training(spark, kept, packed, listed, rounds_fit)
         save = None
         if checkpoint_dir is not None:
             checkpoint = _Checkpoint(spark, checkpoint_dir, listed, model, division, passes)
@@ -464,10 +464,10 @@ class _Training:
         kept: ExitStack,
         packed: DataFrame,
         listed: _Listed,
-        division: Division,
-        held_out: Block | None,
+        fit: RoundsFit,
     ) -> None:
-        self.spark, self.listed, self.division = spark, listed, division
+        self.spark, self.listed, self.fit, self.division = spark, listed, fit, fit.division
+        division, held_out = fit.division, fit.held_out
         self._row_entries = 0.0 if held_out is None else held_out.nonzeros / max(1, len(held_out))
         at = np.flatnonzero(division.round_of >= 0)
         group = division.group_of[at]
@@ -487,7 +487,7 @@ class _Training:
         context = getattr(self.spark, "_sc", None)
         sent: Any = state if context is None else context.broadcast(state)
         trainer = _Trainer(sent, number, rows.tolist(), expected, strength, again)
-        shards = self._shards(state, int(rows.max()))
+        shards = self._shards(int(rows.max()))
         blocks = self.blocks.where(f"round = {number}").drop("round", "key")
         try:
             if shards == 1:
@@ -511,9 +511,9 @@ class _Training:
         at = self.division.blocks(number, group)
         return _digest(at, self.listed.check[at])
 
-    def _shards(self, state: bytes, rows: int) -> int:
+    def _shards(self, rows: int) -> int:
         """Return how many tasks merge what groups have learned of so many rows at most; 1: the driver does."""
-        model = Model.from_bytes(state)
+        model = self.fit.model
         touched = rows * self._row_entries
         if isinstance(model.features, Hashed):
             touched = min(touched, model.n_features)

@@ -250,9 +250,10 @@ class _ClassifierParams(HasInputCols, HasWeightCol, HasProbabilityCol):  # type:
         for param, column in self._outputs().items():
             if column.lower() in known:
                 raise DataError(
-                    f"RarestreamClassifier: {param} is {column!r}, which the frame has already. Drop that column, or "
-                    f"name another."
+                    f"RarestreamClassifier: {param} is {column!r}, which the frame, or another output, has already. "
+                    "Drop that column, or name another."
                 )
+            known.add(column.lower())
 
     def _outputs(self) -> dict[str, str]:
         """Return the columns that `transform` adds, by param."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rarestream.errors import DataError
+from rarestream.errors import DataError, nearest
 from rarestream.features import Hashed
 from rarestream.model import Model
 from rarestream.spark.errors import require_pyspark
@@ -31,6 +31,7 @@ def score(
     features: str | Sequence[str] | None = None,
     score: str | None = "score",
     probability: str | None = None,
+    keep: Sequence[str] | None = None,
 ) -> DataFrame:
     """Add the scores of a model to a Spark frame; larger means more likely positive.
 
@@ -39,7 +40,7 @@ def score(
     Parameters
     ----------
     df : DataFrame
-        The rows; all columns are kept.
+        The rows.
     model : Model
         Any model. Workers receive its weights only.
     features : str or sequence of str, optional
@@ -49,16 +50,19 @@ def score(
         Name of the new column of scores, double; None for none.
     probability : str, optional
         Name of the new column of probabilities, double. By default there is none.
+    keep : sequence of str, optional
+        The columns of `df` to keep. By default all. With a few short ones, such as an id, and not the features, Spark
+        has much less to move.
 
     Returns
     -------
     DataFrame
-        The columns of `df`, and the new ones after them. Invalid rows raise an error when it is run.
+        The columns of `df` that are kept, and the new ones after them. Invalid rows raise an error when it is run.
 
     Raises
     ------
     DataError
-        If the columns of the features are not known, are missing or do not fit the model, or a new column exists.
+        If columns are missing, those of the features are not known or do not fit the model, or a new column exists.
     NotCalibratedError
         If probabilities are wanted and the model has no calibration.
     """
@@ -68,8 +72,9 @@ def score(
     new = [name for name in (score, probability) if name is not None]
     if len(set(new)) < len(new):
         raise DataError(f"{WHERE}: score and probability name the same new column, {score!r}.")
+    kept = list(df.columns) if keep is None else _known(df, keep)
     for name in new:
-        if name.lower() in (known.lower() for known in df.columns):
+        if name.lower() in (known.lower() for known in kept):
             raise DataError(f"{WHERE}: the frame has a column {name!r} already. Drop it, or choose another name.")
     if probability is not None:
         model.known_calibration(f"{WHERE}: score")
@@ -78,10 +83,21 @@ def score(
         raise DataError(f"{WHERE}: the model does not know the columns of its features. Name them with features.")
     inputs = resolve(df, features=features, nulls="skip", like=model)
     if not new:
-        return df
+        return df.select(*(column(name) for name in kept))
     scorer = Scorer(inputs, *_sent(df, model), score is not None, probability is not None)
-    add = _by_column if _has_arrow_udf() else _by_batch
-    return add(df, scorer, new)
+    add = _by_column if _has_arrow_udf() and not set(kept).isdisjoint(inputs.columns) else _by_batch
+    return add(df, scorer, kept, new)
+
+
+def _known(df: DataFrame, keep: Sequence[str]) -> list[str]:
+    """Return the columns to keep, which must exist."""
+    wanted = [keep] if isinstance(keep, str) else list(keep)
+    for name in wanted:
+        if name not in df.columns:
+            near = nearest(name, df.columns)
+            hint = f"; did you mean {near!r}?" if near else f"; there are {', '.join(df.columns[:12])}."
+            raise DataError(f"{WHERE}: keep names a column {name!r} that the frame does not have{hint}")
+    return wanted
 
 
 def _functions() -> Any:
@@ -102,30 +118,33 @@ def _sent(df: DataFrame, model: Model) -> tuple[str, Any]:
     return digest, data if context is None else context.broadcast(data)
 
 
-def _by_column(df: DataFrame, scorer: Scorer, new: Sequence[str]) -> DataFrame:
+def _by_column(df: DataFrame, scorer: Scorer, kept: Sequence[str], new: Sequence[str]) -> DataFrame:
     """Return the frame with the new columns. Only those of the features are moved to Python."""
     functions = _functions()
     kind = "double" if len(new) == 1 else "struct<" + ", ".join(f"c{at}: double" for at in range(len(new))) + ">"
     # A function without annotations: Spark would look for its own kinds of them.
     scores = functions.arrow_udf(lambda *cells: scorer.of_cells(*cells), kind)(*scorer.inputs.feature_columns())
-    known = [column(name) for name in df.columns]
+    known = [column(name) for name in kept]
     if len(new) == 1:
         return df.select(*known, scores.alias(new[0]))
-    taken = set(df.columns)
+    taken = set(kept)
     both = next(name for name in (f"scores{'_' * at}" for at in range(len(taken) + 1)) if name not in taken)
     parts = [column(both)[f"c{at}"].alias(name) for at, name in enumerate(new)]
     return df.select(*known, scores.alias(both)).select(*known, *parts)
 
 
-def _by_batch(df: DataFrame, scorer: Scorer, new: Sequence[str]) -> DataFrame:
-    """Return the frame with the new columns, for Spark without `arrow_udf`: all of its columns go through Python."""
+def _by_batch(df: DataFrame, scorer: Scorer, kept: Sequence[str], new: Sequence[str]) -> DataFrame:
+    """Return the frame with the new columns: those that are kept go through Python, too.
+
+    That is quicker where the features are not kept, and the only way before Spark 4.1.
+    """
     from pyspark.sql.types import DoubleType, StructField, StructType
 
-    kept = [column(name) for name in df.columns]
-    fields = [StructField(f"c{at}", field.dataType, field.nullable) for at, field in enumerate(df.schema.fields)]
+    known = [df.schema[name] for name in kept]
+    fields = [StructField(f"c{at}", field.dataType, field.nullable) for at, field in enumerate(known)]
     fields += [StructField(f"c{at}", DoubleType()) for at in range(len(kept), len(kept) + len(new))]
-    moved = df.select(*numbered([*kept, *scorer.inputs.feature_columns()]))
-    return moved.mapInArrow(scorer.of_batches, StructType(fields)).toDF(*df.columns, *new)
+    moved = df.select(*numbered([*(column(name) for name in kept), *scorer.inputs.feature_columns()]))
+    return moved.mapInArrow(scorer.of_batches, StructType(fields)).toDF(*kept, *new)
 
 
 class Scorer:
