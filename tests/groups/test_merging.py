@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rarestream import Block, DataError, Model, RowError, make_learner
+from rarestream import Block, DataError, DualAveraging, Model, make_learner
 from rarestream._native import isa, set_isa
 from rarestream.errors import ModelFileError
-from rarestream.groups import Part, fit_groups, merge, merge_features, train_group
+from rarestream.groups import Part, Receipt, fit_groups, merge, merge_features, train_group
 from rarestream.groups.merging import adopt
 from rarestream.groups.receipt import KEY
 from rarestream.learners.state import TALLY
@@ -328,8 +328,21 @@ def test_rows_without_labels_are_refused():
 def test_a_row_too_large_to_learn_is_refused_with_its_place():
     rows = block_of([{0: 1.0}, {0: -1.0, 1: 2.0}, {0: 1e30}, {1: 1.0}], [1, -1, 1, -1])
     for name in ("dual-auc", "auto"):
-        with pytest.raises(RowError, match="train_group: row 2 of the block has values so large"):
-            train_group(Model(name, scale="none"), [rows], rows=4, of=8)
+        part = train_group(Model(name, scale="none"), [rows], rows=4, of=8)
+        assert part.refused is not None and "train_group: row 2 of the block has values so large" in part.refused
+        assert Part.from_bytes(part.to_bytes()) == part
+        with pytest.raises(DataError, match="merge: a group could not learn its rows: train_group: row 2"):
+            merge(Model(name, scale="none"), [part, part])
+
+
+def test_steps_that_overflow_are_made_shorter_and_in_the_first_round_refused_if_that_does_not_help():
+    rows = random_block(800, 30, 6, seed=1)
+    steep = DualAveraging(loss="auc", power=1.0, learning_rate=0.25)  # its weights grow with the number of groups
+    model = fit_groups([rows], steep, groups=8, rounds=2)
+    assert min(one.strength for one in Receipt.from_record(model.source["groups"]).rounds) <= 1
+    huge = block_of([{0: 1.0}, {0: 1e30}] * 200, [1, -1] * 200)
+    with pytest.raises(DataError, match="a group could not learn its rows, also with shorter steps: .*so large"):
+        fit_groups([huge], "dual-auc", groups=2, scale="none")
 
 
 def test_more_than_a_million_groups_are_refused():

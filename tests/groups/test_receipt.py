@@ -39,8 +39,11 @@ FULL = Receipt(
 
 def test_a_record_gives_the_receipt_back_also_through_json():
     for receipt in (FULL, Receipt(1, 10, 5)):
-        assert Receipt.from_record(receipt.record()) == receipt
-        assert Receipt.from_record(json.loads(json.dumps(receipt.record()))) == receipt
+        again = Receipt.from_record(receipt.record())
+        rounds = [dataclasses.replace(one, seconds=None) for one in receipt.rounds]  # a record has no times
+        assert again == dataclasses.replace(receipt, rounds=rounds, seconds_before=None)
+        assert again.record() == receipt.record()
+        assert Receipt.from_record(json.loads(json.dumps(receipt.record()))) == again
 
 
 def test_the_text_fits_in_80_columns_and_says_everything():
@@ -66,7 +69,6 @@ def test_the_text_of_a_short_receipt():
         "10 rows, 5 positive, in 1 group",
         "  round  rows  settings  AUC  seconds  state MB  learned MB",
         "      1    10         1    -      0.5       1.5         0.2",
-        "0.0 s before the first round, to read, pack and divide the rows",
     ]
 
 
@@ -79,7 +81,7 @@ def test_a_fit_keeps_its_receipt_in_the_model_file():
     assert sum(one.rows for one in receipt.rounds) + receipt.held_out == 3000
     assert receipt.auc_low < receipt.auc < receipt.auc_high
     assert receipt.auc == pytest.approx(receipt.rounds[-1].auc)
-    assert all(one.seconds > 0 and one.sent > 0 and one.settings == 1 for one in receipt.rounds)
+    assert all(one.seconds is None and one.sent > 0 and one.settings == 1 for one in receipt.rounds)
     assert receipt.rounds[1].sent > receipt.rounds[0].sent  # the state has features now
     assert max(map(len, str(receipt).splitlines())) <= 80
 

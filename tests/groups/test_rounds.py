@@ -249,8 +249,10 @@ def test_a_fall_that_is_small_or_may_be_chance_is_none(monkeypatch, rows, wrong,
     noise = np.random.default_rng(0).random(rows)
     scores = [labels + noise, labels + noise]
     scores[1][np.flatnonzero(labels > 0)[:wrong]] -= 4.0  # each is now below all negatives
-    monkeypatch.setattr(Model, "_compare", lambda model, block, groups: scores.pop(0))
+    monkeypatch.setattr(Model, "score", lambda model, block: scores[0])
+    monkeypatch.setattr(Model, "_compare", lambda model, block, groups: scores[0])
     assert fit._measured() == (1.0, False)
+    scores.pop(0)
     assert fit._measured() == (pytest.approx(1 - wrong / (rows / 2)), fallen)
 
 

@@ -94,14 +94,19 @@ class RoundsFit:
         started = perf_counter()
         for attempt in range(ATTEMPTS + 1):
             trained = train(state, number, self.strength, again)
-            if attempt:
-                self.model = Model.from_bytes(state)
-            self.model = (adopt if trained.merged else merge)(self.model, trained.parts)
-            auc, fallen = self._measured()
+            refused = next((part.refused for part in trained.parts if part.refused is not None), None)
+            auc, fallen = None, refused is not None
+            if not fallen:
+                self.model = (adopt if trained.merged else merge)(self.model, trained.parts)
+                auc, fallen = self._measured()
             if not fallen:
                 break
+            if refused is None:
+                self.model = Model.from_bytes(state)
             if attempt == ATTEMPTS:
-                self.model, self.stopped = Model.from_bytes(state), self._reason(number, auc)
+                if refused is not None and not self.done:
+                    raise DataError(f"a group could not learn its rows, also with shorter steps: {refused}")
+                self.stopped = self._reason(number, auc)
                 warnings.warn(RoundsStoppedWarning(self.stopped), stacklevel=2)
                 break
             self.strength /= 2
@@ -126,13 +131,14 @@ class RoundsFit:
         auc, before = standings.aucs.tolist()
         fall = before - auc
         fallen = self._scores is not None and fall > LEAST_FALL and fall > FALL_ERRORS * float(standings.errors(1)[0])
-        if not fallen:
-            self._scores = scores
+        if not fallen:  # after settings were dropped, as `resume` has them
+            self._scores = self.model.score(self.held_out)
         return auc, fallen
 
     def _reason(self, number: int, auc: float | None) -> str:
+        what = "steps overflowed" if auc is None else f"the AUC on the rows held out fell to {auc:.4f}"
         return (
-            f"in round {number + 1} of {self.division.rounds} the AUC on the rows held out fell to {auc:.4f}, also "
+            f"in round {number + 1} of {self.division.rounds} {what}, also "
             f"with shorter steps: {self.division.groups} groups do not merge well here. The model is that of the round "
             "before. Use fewer groups or more rounds, and put the rows into random order if groups differ much."
         )

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from rarestream import _native
 from rarestream.blocks import Block
 from rarestream.engines.merging import Change, joined, merged
-from rarestream.errors import DataError
+from rarestream.errors import DataError, RowError
 from rarestream.learners.state import padded, zeros
 from rarestream.model import Model
 
@@ -52,12 +52,16 @@ class Part:
         The numbers that its rows have changed.
     whole : bytes or None
         A model, where one group has all rows of the round.
+    refused : str or None
+        Why the group could not learn all its rows: steps of several groups' length can overflow where shorter ones do
+        not. `RoundsFit` then tries shorter ones.
     """
 
     rows: int
     positives: int
     change: Change | None = None
     whole: bytes | None = None
+    refused: str | None = None
 
     def to_bytes(self) -> bytes:
         """Return the part as bytes, to be sent to where it is merged.
@@ -72,6 +76,8 @@ class Part:
         arrays: dict[str, NDArray[Any]] = {"rows": np.array([self.rows, self.positives], np.int64)}
         if self.whole is not None:
             arrays["whole"] = np.frombuffer(self.whole, np.uint8)
+        if self.refused is not None:
+            arrays["refused"] = np.frombuffer(self.refused.encode(), np.uint8)
         if self.change is not None:
             change = self.change._asdict()
             del change["rows"]
@@ -96,9 +102,11 @@ class Part:
 
         arrays = load(data)
         rows, positives = arrays.pop("rows").tolist()
-        whole = arrays.pop("whole", None)
+        whole, refused = arrays.get("whole"), arrays.get("refused")
         if whole is not None:
             return cls(rows, positives, whole=whole.tobytes())
+        if refused is not None:
+            return cls(rows, positives, refused=refused.tobytes().decode())
         numbers = (arrays["features"], arrays["numbers"], arrays["tally"], arrays.get("largest"), arrays["settings"])
         return cls(rows, positives, Change(rows, *numbers))
 
@@ -155,7 +163,10 @@ def train_group(
         repeats = max(1.0, strength * of / rows)
         marks = zeros((model.n_features,), np.uint8)
         for block in blocks:
-            model._learn_in_group(block, repeats)
+            try:
+                model._learn_in_group(block, repeats)
+            except RowError as error:
+                return Part(rows, 0, refused=str(error))
             if block.width > len(marks):
                 marks = padded(marks, block.width + block.width // 4)
             _native.mark_features(block.indices, marks)
@@ -189,6 +200,9 @@ def merge(model: Model, parts: Sequence[Part]) -> Model:
     """
     if not parts:
         raise ValueError("merge: there are no parts.")
+    refused = next((part.refused for part in parts if part.refused is not None), None)
+    if refused is not None:
+        raise DataError(f"merge: a group could not learn its rows: {refused}")
     if len(parts) == 1 and parts[0].whole is not None:
         return Model.from_bytes(parts[0].whole)
     model._adopt(merged(model._engine, _changes(parts)), sum(part.positives for part in parts))
