@@ -87,7 +87,7 @@ def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 3) ->
     high = step * math.ceil(max(step, max(y for _, y in points)) / step)
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    width, height = LEFT + columns * (WIDTH + GAP), TOP + rows * (HEIGHT + BOTTOM) + 8
+    width, height = LEFT + columns * (WIDTH + GAP), TOP + rows * (HEIGHT + BOTTOM) + 18
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{escape(title, quote=True)}">',
@@ -128,6 +128,7 @@ def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 3) ->
                 lines.append(
                     f'  <circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"><title>{said}</title></circle>'
                 )
+    lines.append(f'  <text class="small" x="12" y="{height - 10}">lower is better; below 0, groups were better</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
