@@ -4,18 +4,32 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test check-native lint bench bench-against docs fuzz torture clean
+.PHONY: demo test test-spark java check-native lint bench bench-against docs fuzz torture clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
 
 test: .venv/installed-test lint
-	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/hardening tests
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/hardening --ignore=tests/spark tests
 
-# What takes long: the core under sanitizers, a minute of fuzzing, two minutes of torture. One after the other: each
-# uses all cores, and the sanitizers a lot of memory.
+# What takes long: the core under sanitizers, which uses all cores and a lot of memory; then two minutes of torture beside
+# a minute of fuzzing, as each uses one core. Torture is the longest, so it begins.
+check-native: LONGEST = tests/hardening/test_torture.py
+check-native: OTHERS = $(filter-out %/test_sanitizers.py $(LONGEST),$(wildcard tests/hardening/test_*.py))
 check-native: .venv/installed-test
-	$(BIN)/python -m pytest -q tests/hardening
+	$(BIN)/python -m pytest -q tests/hardening/test_sanitizers.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(LONGEST) $(OTHERS)
+
+# On a cluster of Spark that it starts on this machine, without -n: there is one.
+test-spark: .venv/installed-spark java
+	$(BIN)/python -m pytest -q tests/spark
+
+JRE := default-jre-headless
+java:
+	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  { apt-get install -qq -y --no-install-recommends $(JRE) || \
+	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(JRE); }; }; } || \
+	{ echo "Spark needs Java 17 or newer: on Debian and Ubuntu, apt-get install $(JRE)" >&2; exit 1; }
 
 # First it writes what follows from the registry of learners: stubs, a table of the README. CI checks that it was committed.
 lint: .venv/installed-test
@@ -49,8 +63,13 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install -q --no-build-isolation -e .
 	touch $@
 
-.venv/installed-test: .venv/installed
+# On a new machine one call of pip brings the package and what its tests need.
+.venv/installed-test: .venv/tools $(NATIVE)
 	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint]"
+	touch .venv/installed $@
+
+.venv/installed-spark: .venv/installed-test
+	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint,spark-connect]"
 	touch $@
 
 .venv/installed-bench: .venv/installed

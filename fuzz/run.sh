@@ -15,7 +15,7 @@ fuzzes() { # whether this compiler has libFuzzer and its sanitizers
 }
 
 if ! fuzzes clang++ && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get install -y -q clang >/dev/null 2>&1 || true
+    flock fuzz/run.sh apt-get install -y -q clang >/dev/null 2>&1 || true  # targets may be run side by side
 fi
 if fuzzes clang++; then
     clang++ "${flags[@]}" -fsanitize=fuzzer,address,undefined "fuzz/$name.cpp" -o "$build/$name"

@@ -38,10 +38,13 @@ def default_signals() -> None:
 class Child(subprocess.Popen[Any]):
     """A Popen that is killed, with all it started, at its limit and at the end of its `with` block or its test.
 
-    Whoever reads from it then meets the end of the stream, so no read waits for ever.
+    Whoever reads from it then meets the end of the stream, so no read waits for ever. One that is for `several_tests`
+    is ended by the fixture that has started it, not with the first of them.
     """
 
-    def __init__(self, command: str | Sequence[object], *, limit: float = LIMIT, **options: Any) -> None:
+    def __init__(
+        self, command: str | Sequence[object], *, limit: float = LIMIT, several_tests: bool = False, **options: Any
+    ) -> None:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         words = command if isinstance(command, str) else [str(word) for word in command]
         prepare = options.pop("preexec_fn", None)
@@ -59,7 +62,8 @@ class Child(subprocess.Popen[Any]):
         self._timer = threading.Timer(limit, self._expire)
         self._timer.daemon = True
         self._timer.start()
-        _running.add(self)
+        if not several_tests:
+            _running.add(self)
 
     def line(self, stream: str = "stdout") -> str:
         """The next line it writes; empty at the end."""

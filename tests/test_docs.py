@@ -1,7 +1,7 @@
 """Every ```python block of README.md and docs/ runs, and so does every `rarestream` line of their ```sh blocks.
 
 The blocks of a page run in order, in one namespace, in an empty folder in which each data file that the page names is
-there, with a few hundred rows to learn.
+there, with a few hundred rows to learn. Pages that need a session of Spark run in tests/spark/test_pages.py.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tests import children
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
+WITH_SPARK = ("spark",)
 FENCE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DATA_FILE = re.compile(r"[\w/-]+\.(?:svm|csv|jsonl|parquet|vw)(?:\.(?:gz|bz2|xz|zst))?\b")
@@ -111,8 +112,12 @@ def put_data(named: str) -> None:
         path.write_bytes(compress(rows(seed) if suffix == ".svm" else table(suffix, seed)))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page) and name(page) not in WITH_SPARK], ids=name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run_page(page, tmp_path, monkeypatch)
+
+
+def run_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     put_data("\n".join(code for _, code in blocks(page)))

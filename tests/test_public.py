@@ -31,6 +31,7 @@ def test_the_public_names():
         "OneVsRest",
         "OutputError",
         "RarestreamError",
+        "RoundsStoppedWarning",
         "RowError",
         "SettingsDroppedWarning",
         "SortedRowsWarning",

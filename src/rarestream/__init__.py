@@ -27,6 +27,7 @@ _PACKAGES = {
         "NotCalibratedError",
         "OutputError",
         "RarestreamError",
+        "RoundsStoppedWarning",
         "RowError",
         "SettingsDroppedWarning",
         "SortedRowsWarning",

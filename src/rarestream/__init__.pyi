@@ -11,6 +11,7 @@ from rarestream.errors import ModelFileError as ModelFileError
 from rarestream.errors import NotCalibratedError as NotCalibratedError
 from rarestream.errors import OutputError as OutputError
 from rarestream.errors import RarestreamError as RarestreamError
+from rarestream.errors import RoundsStoppedWarning as RoundsStoppedWarning
 from rarestream.errors import RowError as RowError
 from rarestream.errors import SettingsDroppedWarning as SettingsDroppedWarning
 from rarestream.errors import SortedRowsWarning as SortedRowsWarning
@@ -68,6 +69,7 @@ __all__ = [
     "OutputError",
     "RarestreamError",
     "Rda",
+    "RoundsStoppedWarning",
     "RowError",
     "SettingsDroppedWarning",
     "Solam",

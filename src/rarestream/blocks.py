@@ -494,6 +494,14 @@ def canonical(indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any],
     raise DataError("Block: duplicate features of a row sum to a value beyond float32. Scale the values down.")
 
 
+def checked_width(indptr: Indptr, indices: Indices, values: Values) -> int:
+    """Return the width of rows that nobody can write to; DataError unless they are as a Block has them."""
+    fault, row, _, width, changed, _, _ = _native.own_rows(indptr, indices, values, COPY_NOTHING)
+    if fault or changed is not None:
+        raise DataError(f"Block: the arrays are damaged: row {row} is not as it was stored.")
+    return width
+
+
 def _raise_value(row: int, feature: int, value: float) -> NoReturn:
     raise DataError(
         f"Block: row {row}, feature {feature} has the value {value}; values must be finite and fit in float32. NaN and "

@@ -235,8 +235,7 @@ class Model:
         try:
             if block.space is not self._space:
                 self._join_space(block.space)
-            if self._space is not None and block.width > self._n_features:
-                raise DataError(f"Model.learn: a row has slot {block.width - 1}, but {_few_slots(self._space)}")
+            self._check_slots("Model.learn", block)
             if again:
                 self._finish_race()
             learned, said = self._learn(block, scores, again)
@@ -1197,6 +1196,7 @@ class Model:
         try:
             if block.space is not self._space:
                 self._join_space(block.space)
+            self._check_slots("train_group", block)
             self._one = self._coef = None
             learned = self._engine.learn_in_group(block, repeats)
             done = block if learned == len(block) else block[:learned]
@@ -1221,16 +1221,18 @@ class Model:
         try:
             self._one = self._coef = None
             self._n_features = max(self._n_features, int(change.features.max(initial=-1)) + 1)
-            self._engine.adopt(change)
+            dropped = self._engine.adopt(change)
             self.rows += change.rows
             self.positives += positives
         finally:
             self._gate.end_learning()
+        if dropped is not None:
+            warnings.warn(SettingsDroppedWarning(dropped), stacklevel=3)
 
     def _compare(self, block: Block, groups: int) -> NDArray[np.float64]:
         """Return the scores of rows that no group has learned; a race compares its settings on them."""
         self._one = self._coef = None
-        engine, scores = self._engine.compared(block, groups)
+        engine, scores = self._engine.compared(block, self.rows // groups)
         if engine is not self._engine:
             self.chosen_by = ChosenBy(self.learner.name, self.rows)
             self._engine = engine
@@ -1261,6 +1263,11 @@ class Model:
         mine = self.features
         check_space(where, mine, space)
         return mine
+
+    def _check_slots(self, where: str, block: Block) -> None:
+        """Raise a DataError if a row has a slot that the model's space has not."""
+        if self._space is not None and block.width > self._n_features:
+            raise DataError(f"{where}: a row has slot {block.width - 1}, but {_few_slots(self._space)}")
 
     def _named_row(
         self,

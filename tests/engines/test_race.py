@@ -324,7 +324,7 @@ def test_with_keep_the_race_never_ends_and_follows_the_latest_rows(stream):
         assert len(m._engine.candidates) == 3
         assert m.learner == Auto(rows=300, keep=3)
         assert m.chosen_by is None
-        assert 128 <= m._engine._latest._count <= 256
+        assert 128 <= m._engine._latest.count <= 256
         assert m.progress.n_pos + m.progress.n_neg <= 128 + 100 + 128
         whole = Model(Auto(rows=300, keep=3))
         whole.learn(stream)  # the rows that are kept are replaced many times meanwhile

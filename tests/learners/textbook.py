@@ -137,6 +137,16 @@ class Intercept:
         self.w -= self.learning_rate * h * c / (self.beta + math.sqrt(self.v))
 
 
+class Sums:
+    """The state of FTRL and dual averaging: what a group starts from, and what is merged (tests/groups/textbook.py)."""
+
+    def __init__(self, learner: FtrlAuc | FtrlProximal | DualAveraging, d: int) -> None:
+        self.z, self.v, self.means = np.zeros(d), np.zeros(d), Means(learner.half_life)
+        self.bias = Intercept(learner.learning_rate, learner.beta, learner.half_life)
+        self.having = {1: np.zeros(d), -1: np.zeros(d)}
+        self.largest = np.zeros(d)
+
+
 @twin(
     FtrlAuc,
     {"l1": 0.05, "l2": 0.3},
@@ -154,10 +164,10 @@ class Intercept:
     {"half_life": 150, "l1": 0.05, "l2": 0.3},
     waits=False,
 )
-def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
+def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows, state: Sums | None = None, repeats: float = 1.0):
     d = rows.dense.shape[1]
-    z, v, means = np.zeros(d), np.zeros(d), Means(learner.half_life)
-    bias = Intercept(learner.learning_rate, learner.beta, learner.half_life)
+    state = state or Sums(learner, d)
+    z, v, means, bias = state.z, state.v, state.means, state.bias
     sums = {1: np.zeros(d), -1: np.zeros(d)}
     gamma, scores = learner.learning_rate, []
 
@@ -183,10 +193,11 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
         else:
             c = 2 * p * (s - means.mean[1] + 1)
         g, w = c * x, weights()
-        grown = v + h * g**2
-        z = z + h * g - (np.sqrt(grown) - np.sqrt(v)) / gamma * w
+        grown = v + repeats * h * g**2
+        z = z + repeats * h * g - (np.sqrt(grown) - np.sqrt(v)) / gamma * w
         left = decay(h, learner.half_life)
         z, v = z * left, grown * left
+    state.z, state.v = z, v
     return np.array(scores), weights(), bias.w
 
 
@@ -213,11 +224,10 @@ def ftrl(learner: FtrlAuc | FtrlProximal, rows: Rows):
     {"loss": "logistic", "half_life": 100, "evidence": 0.5, "proximal": 0.5},
     waits=lambda learner: learner.loss == "auc",
 )
-def dual_averaging(learner: DualAveraging, rows: Rows):
-    d = rows.dense.shape[1]
-    z, v, means = np.zeros(d), np.zeros(d), Means(learner.half_life)
-    bias = Intercept(learner.learning_rate, learner.beta, learner.half_life)
-    having, scores = {1: np.zeros(d), -1: np.zeros(d)}, []
+def dual_averaging(learner: DualAveraging, rows: Rows, state: Sums | None = None, repeats: float = 1.0):
+    state = state or Sums(learner, rows.dense.shape[1])
+    z, v, means, bias = state.z, state.v, state.means, state.bias
+    having, scores = state.having, []
 
     def mean_gradient():
         return soft(z, learner.l1) / (learner.beta + np.sqrt(v))
@@ -248,10 +258,11 @@ def dual_averaging(learner: DualAveraging, rows: Rows):
             c = 2 * p * max(s - means.mean[1] + 1, 0)
         if c != 0:
             g, before = mean_gradient(), v
-            v = v + h * abs(c) ** learner.rate_power * x**2
-            z = z + h * c * x + learner.proximal * (np.sqrt(v) - np.sqrt(before)) * g
+            v = v + repeats * h * abs(c) ** learner.rate_power * x**2
+            z = z + repeats * h * c * x + learner.proximal * (np.sqrt(v) - np.sqrt(before)) * g
         left = decay(h, learner.half_life)
         z, v = z * left, v * left
+    state.z, state.v = z, v
     return np.array(scores), weights(), bias.w
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rarestream import Model, ModelFileError, learner_names, make_learner, modelfile
 from tests import children
 from tests.model.write_golden import golden_rows
-from tests.strategies import block_of, random_block
+from tests.strategies import block_of, examples, random_block
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -87,7 +87,7 @@ def test_a_file_cut_at_every_byte_is_refused(kind):
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_file_with_any_byte_changed_is_refused(data):
     whole = bytearray(trained().to_bytes())
     at = data.draw(st.integers(0, len(whole) - 1))

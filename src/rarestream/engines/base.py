@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines.arrays import Arrays
-from rarestream.engines.merging import Change
+from rarestream.engines.merging import Change, no_rules
 from rarestream.errors import DataError, advice
 from rarestream.learners import Learner
 from rarestream.metrics.rows import ScoredRows
@@ -144,7 +144,7 @@ class Engine(ABC):
 
     def merge_rules(self) -> NDArray[np.int8]:
         """Return how each column of `numbers_at` is merged; ValueError if rows cannot be learned in groups."""
-        raise ValueError(f"{self.learner!r} cannot be learned in groups.")
+        raise ValueError(no_rules(self.learner))
 
     def learn_in_group(self, block: Block, repeats: float) -> int:
         """Learn the rows of a group as if each came `repeats` times, but count it once; return how many were."""
@@ -167,14 +167,14 @@ class Engine(ABC):
         """Return the settings that could learn all rows of the group."""
         return np.zeros(1, np.int32)
 
-    def adopt(self, change: Change) -> None:
-        """Take over what all groups have made of the state."""
+    def adopt(self, change: Change) -> str | None:
+        """Take over what all groups have made of the state; return a warning if rows are too large for settings."""
         raise NotImplementedError
 
-    def compared(self, block: Block, groups: int) -> tuple[Engine, NDArray[np.float64]]:
+    def compared(self, block: Block, rows: int) -> tuple[Engine, NDArray[np.float64]]:
         """Return the engine to continue with after a round of groups, and the scores of rows that none has learned.
 
-        A race compares its settings on these rows and continues with fewer.
+        A race compares its settings on these rows and continues with fewer; `rows` is how many a group has learned.
         """
         scores = np.empty(len(block))
         self.score(block, scores)

@@ -60,8 +60,14 @@ class Frozen(Engine):
         return sum(array.nbytes for array in self._weights if array is not None)
 
     def learn(self, block: Block, scores: NDArray[np.float64]) -> Learned:
+        raise self._refused("Model.learn")
+
+    def merge_rules(self) -> NDArray[np.int8]:
+        raise self._refused("train_group")
+
+    def _refused(self, where: str) -> ModelFileError:
         other = advice("Load one saved with kind='resumable'", "Use one trained without --scoring-only")
-        raise ModelFileError(f"Model.learn: this model was saved for scoring only. {other} to continue.")
+        return ModelFileError(f"{where}: this model was saved for scoring only. {other} to continue.")
 
     def score(self, block: Block, scores: NDArray[np.float64]) -> int:
         weight, _, largest = self._weights

@@ -32,7 +32,7 @@ class LatestRows:
     """
 
     def __init__(self, settings: int) -> None:
-        self._count = 0
+        self.count = 0
         self._scores = np.zeros((0, settings), np.float32)
         self._labels, self._importances = np.zeros(0, np.int8), np.zeros(0)
 
@@ -53,11 +53,11 @@ class LatestRows:
     def add(self, scores: Scores, labels: NDArray[np.int8], importances: NDArray[np.float64] | None) -> None:
         """Add rows, all of which have an importance above 0."""
         importances = np.ones(len(labels)) if importances is None else importances
-        kept, wanted = self._count, self._count + len(labels)
+        kept, wanted = self.count, self.count + len(labels)
         if wanted > 2 * WINDOW:  # forget all but the latest
             kept = max(0, WINDOW - len(labels))
             for array in self._arrays:
-                array[:kept] = array[self._count - kept : self._count].copy()
+                array[:kept] = array[self.count - kept : self.count].copy()
             scores, labels, importances = scores[-WINDOW:], labels[-WINDOW:], importances[-WINDOW:]
             wanted = kept + len(labels)
         if wanted > len(self._labels):
@@ -65,7 +65,7 @@ class LatestRows:
             self._scores, self._labels, self._importances = (padded(array, room) for array in self._arrays)
         for array, new in zip(self._arrays, (scores, labels, importances), strict=True):
             array[kept:wanted] = new
-        self._count = wanted
+        self.count = wanted
 
     @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
@@ -77,7 +77,7 @@ class LatestRows:
 
     def rows(self, choice: Choice) -> ScoredRows:
         """Return the latest rows, WINDOW or fewer, with the scores of the mixture."""
-        last = slice(max(0, self._count - WINDOW), self._count)
+        last = slice(max(0, self.count - WINDOW), self.count)
         return ScoredRows(self._labels[last].copy(), choice.mixed(self._scores[last]), self._importances[last].copy())
 
     def compared(self, raced: int) -> tuple[Standings, Scores] | None:
@@ -86,8 +86,8 @@ class LatestRows:
         The first quarter of all rows does not count. Of the class with more rows, four are compared for each row of the
         other one: more would hardly change the errors.
         """
-        first = max(0, self._count - WINDOW, warm_up(raced) - (raced - self._count))
-        at = first + _thinned(self._labels[first : self._count])
+        first = max(0, self.count - WINDOW, warm_up(raced) - (raced - self.count))
+        at = first + _thinned(self._labels[first : self.count])
         labels, scores = self._labels[at], self._scores[at]
         if min(np.count_nonzero(labels > 0), np.count_nonzero(labels < 0)) < MIN_CLASS_ROWS:
             return None
@@ -95,7 +95,7 @@ class LatestRows:
         return Standings(labels, scores, None if (importances == 1).all() else importances), scores
 
     def dump(self) -> dict[str, NDArray[Any]]:
-        last = slice(max(0, self._count - WINDOW), self._count)
+        last = slice(max(0, self.count - WINDOW), self.count)
         return dict(zip(("scores", "labels", "importances"), (array[last] for array in self._arrays), strict=True))
 
     def load(self, extra: Arrays, raced: int) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import _native
+from rarestream.errors import DataError
 from rarestream.learners import Learner
 from rarestream.learners.state import MERGE_RULES, TALLY
 
@@ -49,14 +50,19 @@ def rules_of(learners: Sequence[Learner]) -> NDArray[np.int8]:
     counted = False
     for learner in learners:
         if learner.layout.merge is None:
-            raise ValueError(
-                f"{learner!r} cannot be learned in groups: its state has no rules to merge it. DualAveraging without "
-                "budget and half_life, FtrlProximal without half_life, FtrlAuc with means='lazy' and without "
-                "half_life, and auto without budget can; or use one group."
-            )
+            raise ValueError(no_rules(learner))
         counted = counted or "positives" in learner.layout.merge
     rules = [MEAN] * len(learners) + [ROOT] * len(learners) + [SUM, SUM] * counted
     return np.array(rules, np.int8)
+
+
+def no_rules(learner: Learner) -> str:
+    """Return the reason why a learner cannot be learned in groups, and what to do about it."""
+    return (
+        f"{learner!r} cannot be learned in groups: its state has no rules to merge it. DualAveraging without budget "
+        "and half_life, FtrlProximal without half_life, FtrlAuc with means='lazy' and without half_life, and auto "
+        "without budget can; or use one group."
+    )
 
 
 def merged(engine: Engine, changes: Sequence[Change]) -> Change:
@@ -69,10 +75,17 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
     settings = changes[0].settings
     for change in changes[1:]:
         settings = np.intersect1d(settings, change.settings)
-    rules = engine.merge_rules()
-    base = _of_settings(engine.numbers_at(index), rules, engine_settings(engine), settings)
-    parts = [_of_settings(change.numbers, rules, change.settings, settings) for change in changes]
-    rules = _of_settings(rules[np.newaxis], rules, engine_settings(engine), settings)[0]
+    if not len(settings):
+        raise DataError(
+            f"none of the {len(engine.candidates)} settings of {engine.learner.name!r} can learn the rows of all "
+            "groups: in some group each has a row whose step overflows float32. Use scale='unit' or 'max', or name "
+            "a learner."
+        )
+    engine.merge_rules()  # those of all settings, if they have any
+    rules = rules_of([engine.candidates[setting] for setting in settings])
+    shared = int(np.count_nonzero(rules == SUM))
+    base = _of_settings(engine.numbers_at(index), engine_settings(engine), settings, shared)
+    parts = [_of_settings(change.numbers, change.settings, settings, shared) for change in changes]
     largest = engine.largest_at(index)
     if largest is not None:
         before = largest.copy()
@@ -132,21 +145,21 @@ def _columns(array: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.i
 
 
 def _of_settings(
-    numbers: NDArray[Any], rules: NDArray[np.int8], known: NDArray[np.int32], wanted: NDArray[np.int32]
+    numbers: NDArray[Any], known: NDArray[np.int32], wanted: NDArray[np.int32], shared: int
 ) -> NDArray[Any]:
-    """Return the columns of some settings, and those that all share; `rules` are those of all settings."""
+    """Return the columns of some settings, and the `shared` ones that these need."""
     if len(known) == len(wanted):
         return np.ascontiguousarray(numbers)
     z = np.searchsorted(known, wanted)
-    shared = np.arange(2 * len(known), 2 * len(known) + np.count_nonzero(rules == SUM))
-    return np.ascontiguousarray(numbers[:, np.concatenate([z, len(known) + z, shared])])
+    last = np.arange(2 * len(known), 2 * len(known) + shared)
+    return np.ascontiguousarray(numbers[:, np.concatenate([z, len(known) + z, last])])
 
 
 def _rescale(
     numbers: NDArray[Any], columns: NDArray[np.bool_], largest: NDArray[np.float32], new: NDArray[np.float32]
 ) -> None:
     """Bring numbers that are in units of one largest value to those of a new one."""
-    factors = np.divide(largest, new, out=np.ones(len(new), np.float64), where=new > 0)
+    factors = np.divide(largest, new, out=np.ones(len(new)), where=new > 0, dtype=np.float64)
     numbers[:, columns] *= factors[:, np.newaxis].astype(numbers.dtype)
 
 

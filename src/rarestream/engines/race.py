@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
-from rarestream.engines.base import Engine, Learned, out_of_memory
+from rarestream.engines.base import Engine, Learned, out_of_memory, overflow
 from rarestream.engines.choice import Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN, CompactSlots
 from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores
@@ -205,7 +205,10 @@ class Race(Engine):
         """
         self._slot_weights = None
         compared = self._latest.compared(self.raced)
-        self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
+        if compared is not None:
+            self.choice = choose(*compared)
+        elif self._latest.count >= min(self.raced, WINDOW):  # else groups learned rows, and compared on others
+            self.choice = Choice.alone(0, len(self.candidates))
         number = 1 if rest is None else self._plan.kept_after(self.raced, self.choice.decided, self._is_wide)
         while number > 1:
             if number < len(self.candidates):
@@ -407,10 +410,15 @@ class Race(Engine):
     def settings_left(self) -> NDArray[np.int32]:
         return np.array(self._gathered().numbers, np.int32)
 
-    def adopt(self, change: Change) -> None:
+    def adopt(self, change: Change) -> str | None:
+        left, warning = change.settings.tolist(), None
+        if len(left) < len(self.candidates):
+            if self.scale == "none":  # else its steps are too long for so many groups, which no other rows would change
+                gone = sorted(set(range(len(self.candidates))) - set(left))
+                reasons = {number: overflow(self.candidates[number], self.scale, "float32") for number in gone}
+                warning = dropped_out(len(self.candidates), reasons)
+            self._continue_with(left)
         self.reserve(int(change.features.max(initial=-1)) + 1)
-        if len(change.settings) < len(self.candidates):
-            self._continue_with(change.settings.tolist())
         group = self._gathered()
         new = int(np.count_nonzero(self.compact.slots_at(change.features) == 0))
         if UNSEEN + self.compact.used + new + SPARE > self._max_slots:
@@ -433,15 +441,15 @@ class Race(Engine):
         group.state.means[:, :count] = change.tally[2:]
         group.state.means[:, count:] = change.tally[2:, :1]
         self._slot_weights = None
+        return warning
 
-    def compared(self, block: Block, groups: int) -> tuple[Engine, NDArray[np.float64]]:
+    def compared(self, block: Block, rows: int) -> tuple[Engine, NDArray[np.float64]]:
         """See `Engine.compared`. The schedule of a race counts the rows of one group: groups learn side by side."""
-        assert block.labels is not None
         group = self._gathered()
-        self.raced = int(group.state.counts.sum()) // groups
+        self.raced, self._slot_weights = rows, None
         lane_scores = group.score(self.compact.known(block))
         self._latest = LatestRows(len(self.candidates))
-        self._latest.add(lane_scores, block.labels, block.importances)
+        self._latest.add_learned(block, lane_scores)
         compared = self._latest.compared(2 * len(block))  # so that all of these rows count
         self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
         scores = self.choice.mixed(lane_scores)

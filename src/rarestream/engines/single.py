@@ -130,12 +130,13 @@ class Single(Engine):
         largest[known] = self.state.largest[features[known]]
         return largest
 
-    def adopt(self, change: Change) -> None:
+    def adopt(self, change: Change) -> str | None:
         self.reserve(int(change.features.max(initial=-1)) + 1)
         self.state.table[change.features] = change.numbers
         self.tally[:] = change.tally[:, 0]
         if self.state.largest is not None and change.largest is not None:
             self.state.largest[change.features] = change.largest
+        return None
 
     # -- files
 

@@ -143,8 +143,9 @@ def _check_classes(division: Division, positives: NDArray[np.int64]) -> None:
         if len(wrong):
             at = int(wrong[0])
             kind = "positive" if found[at] else "negative"
+            rounds = f"{division.rounds} round{'s' * (division.rounds > 1)} are"
             raise DataError(
                 f"all {sizes[at]:,} rows of {what} {at + 1} of {count} are {kind}: {division.groups} groups in "
-                f"{division.rounds} rounds are too many for so few rows of the other class, or the rows are sorted by "
-                f"label. Use fewer groups, or {shuffle}."
+                f"{rounds} too many for so few rows of the other class, or the rows are sorted by label. Use fewer "
+                f"groups, or {shuffle}."
             )

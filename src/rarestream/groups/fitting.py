@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block, concatenate
-from rarestream.errors import RoundsStoppedWarning
+from rarestream.errors import DataError, RoundsStoppedWarning
 from rarestream.groups.division import Division, auto_rounds, divide
 from rarestream.groups.merging import Part, adopt, merge, train_group
 from rarestream.groups.receipt import KEY, Price, Receipt, RoundReceipt
@@ -67,7 +67,6 @@ class RoundsFit:
         self.rounds: list[RoundReceipt] = []
         self.stopped: str | None = None
         self._scores: NDArray[np.float64] | None = None  # of the rows held out, after the last round
-        self._best: float | None = None
 
     def run(self, train: Train, after_round: Callable[[RoundsFit], None] | None = None) -> Model:
         """Learn the rounds that are not done yet, then the rows held out; return the model."""
@@ -85,7 +84,6 @@ class RoundsFit:
         self.model, self.done, self.strength, self.rounds = model, done, strength, list(rounds)
         if self.held_out is not None and done:
             self._scores = model.score(self.held_out)
-            self._best = max((one.auc for one in rounds if one.auc is not None), default=None)
 
     def _round(self, train: Train) -> None:
         number, again = self.done % self.division.rounds, self.done >= self.division.rounds
@@ -121,7 +119,7 @@ class RoundsFit:
         scores = self.model._compare(self.held_out, self.division.groups)
         if not np.isfinite(scores).all():
             return 0.0, True
-        if not ((labels > 0).any() and (labels < 0).any()):
+        if not _both_classes(self.held_out):
             return None, False
         both = np.stack([scores, scores if self._scores is None else self._scores], axis=1)
         standings = Standings(labels, both, importances)
@@ -178,16 +176,24 @@ def fit_groups(
     Raises
     ------
     DataError
-        If rows have no labels, or a group has rows of one class only.
+        If rows have no labels, or other features than those before, or a group has rows of one class only.
     ValueError
-        If the learner cannot be learned in groups.
+        If the learner cannot be learned in groups, or another argument is out of range.
     """
     rounds = auto_rounds(groups) if rounds is None else rounds
+    numbers = {"groups": groups, "rounds": rounds, "passes": passes}
+    for name, number in (numbers if block_rows is None else {**numbers, "block_rows": block_rows}).items():
+        if number < 1:
+            raise ValueError(f"fit_groups: {name} must be at least 1, got {number}.")
+    if any(block.labels is None for block in blocks):
+        raise DataError("fit_groups: a block has no labels.")
     block_rows = piece_rows(sum(map(len, blocks)), groups, rounds) if block_rows is None else block_rows
     pieces = cut(blocks, block_rows)
     sizes = np.array([len(piece) for piece in pieces])
     positives = np.array([0 if piece.labels is None else int(np.count_nonzero(piece.labels > 0)) for piece in pieces])
     model = Model(learner, scale=scale, dtype=dtype)
+    for block in blocks:
+        model._join_space(block.space)
     division = divide(sizes, positives, groups, rounds, race=len(model._engine.candidates) > 1)
     held_out = concatenate([pieces[at] for at in division.held_out]) if groups > 1 else None
     if groups > 1:
@@ -207,6 +213,13 @@ def fit_groups(
     model = fit.run(train)
     model.source[KEY] = receipt_of(fit, int(sizes.sum()), int(positives.sum())).record()
     return model
+
+
+def _both_classes(block: Block) -> bool:
+    """Return whether rows of both classes have an importance, so that they have an AUC."""
+    assert block.labels is not None
+    labels = block.labels if block.importances is None else block.labels[block.importances > 0]
+    return bool((labels > 0).any() and (labels < 0).any())
 
 
 class Copies:
@@ -263,23 +276,25 @@ def prices(
     Every fifth block is not learned: the AUC is measured on these.
     """
     pieces = cut(sample, 256)
-    test = concatenate(pieces[4::5])
     learned = [piece for at, piece in enumerate(pieces) if at % 5 != 4]
+    test = concatenate(pieces[4::5]) if len(pieces) > 4 else None
+    if test is None or not _both_classes(test):
+        return sum(len(piece) for piece in learned), []
     assert test.labels is not None
     alone = Model(learner, scale=scale, dtype=dtype)
-    for piece in learned:
-        alone.learn(piece)
     found = []
-    for number in (groups, *(groups * more for more in MORE_GROUPS)):
-        used = auto_rounds(number) if rounds is None else rounds
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself has said what there is to say
+        for piece in learned:
+            alone.learn(piece)
+        for number in (groups, *(groups * more for more in MORE_GROUPS)):
+            used = auto_rounds(number) if rounds is None else rounds
             try:
                 model = fit_groups(learned, learner, groups=number, rounds=used, scale=scale, dtype=dtype)
             except ValueError:  # the sample has too few rows for so many groups
                 break
-        both = np.stack([alone.score(test), model.score(test)], axis=1)
-        standings = Standings(test.labels, both, test.importances)
-        before, after = standings.aucs.tolist()
-        found.append(Price(number, used, before - after, float(standings.errors(0)[1])))
+            both = np.stack([alone.score(test), model.score(test)], axis=1)
+            standings = Standings(test.labels, both, test.importances)
+            before, after = standings.aucs.tolist()
+            found.append(Price(number, used, before - after, float(standings.errors(0)[1])))
     return sum(len(piece) for piece in learned), found

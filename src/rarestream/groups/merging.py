@@ -140,15 +140,19 @@ def train_group(
     DataError
         If there are other rows than `rows` says.
     ValueError
-        If the model's learner cannot be learned in groups.
+        If the model's learner cannot be learned in groups, or `rows`, `of` or `strength` is out of its range.
     """
+    if not (0 < rows <= of or rows == of == 0):
+        raise ValueError(f"train_group: a group has 1 to all rows of its round, got rows={rows} and of={of}.")
+    if not 0 < strength <= 1:
+        raise ValueError(f"train_group: strength must be above 0 and at most 1, got {strength}.")
     learned, positives = model.rows, model.positives
     if rows == of:
         for block in blocks:
             model.learn(block, again=again)
     else:
         model._engine.merge_rules()
-        repeats = max(1.0, strength * of / max(rows, 1))
+        repeats = max(1.0, strength * of / rows)
         marks = zeros((model.n_features,), np.uint8)
         for block in blocks:
             model._learn_in_group(block, repeats)
@@ -181,15 +185,12 @@ def merge(model: Model, parts: Sequence[Part]) -> Model:
     Raises
     ------
     ValueError
-        If there are no parts.
+        If there are no parts, or one of several has all rows of a round.
     """
     if not parts:
         raise ValueError("merge: there are no parts.")
-    whole = parts[0].whole
-    if whole is not None:
-        if len(parts) > 1:
-            raise ValueError("merge: a group that has learned all rows of a round is merged with others.")
-        return Model.from_bytes(whole)
+    if len(parts) == 1 and parts[0].whole is not None:
+        return Model.from_bytes(parts[0].whole)
     model._adopt(merged(model._engine, _changes(parts)), sum(part.positives for part in parts))
     return model
 
@@ -209,7 +210,7 @@ def merge_features(model: Model, parts: Sequence[Part], first: int, stop: int) -
     Returns
     -------
     Part
-        One part for all groups. `merge(model, [join(parts)])` of all features is the same as `merge` of all parts.
+        One part for all groups. `adopt` of such parts, of all features, gives the same as `merge` of all groups.
     """
     change = merged(model._engine, [change.between(first, stop) for change in _changes(parts)])
     return Part(change.rows, sum(part.positives for part in parts), change)
@@ -217,9 +218,13 @@ def merge_features(model: Model, parts: Sequence[Part], first: int, stop: int) -
 
 def adopt(model: Model, parts: Sequence[Part]) -> Model:
     """Take over what `merge_features` has made of several ranges of features, given in ascending order."""
+    if not parts:
+        raise ValueError("adopt: there are no parts.")
     model._adopt(joined(_changes(parts)), parts[0].positives)
     return model
 
 
 def _changes(parts: Sequence[Part]) -> list[Change]:
+    if any(part.change is None for part in parts):
+        raise ValueError("merge: a group that has learned all rows of a round is merged with others.")
     return [part.change for part in parts if part.change is not None]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 KEY = "groups"  # of Model.source
+WIDTH = 80  # of the text
 
 
 @dataclass
@@ -15,7 +17,7 @@ class RoundReceipt:
     """One round."""
 
     rows: int
-    seconds: float
+    seconds: float | None  # None in a record: the same rows give the same model file
     sent: int  # bytes of the state that each group starts from
     received: int  # bytes of what all groups have learned
     settings: int  # that learned side by side: several in a race
@@ -69,17 +71,21 @@ class Receipt:
     sample: int = 0
     prices: list[Price] = field(default_factory=list)
     stopped: str | None = None
-    seconds_before: float = 0.0  # reading, packing and dividing the rows
+    seconds_before: float | None = None  # to read, pack and divide the rows
 
     def record(self) -> dict[str, Any]:
-        """Return the receipt as numbers and text, for `Model.source`."""
-        return dataclasses.asdict(self)
+        """Return the receipt as numbers and text, for `Model.source`: without times, so that files can be compared."""
+        record = dataclasses.asdict(self)
+        del record["seconds_before"]
+        for one in record["rounds"]:
+            del one["seconds"]
+        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Receipt:
         """Return the receipt of a record."""
         fields = dict(record)
-        fields["rounds"] = [RoundReceipt(**one) for one in record["rounds"]]
+        fields["rounds"] = [RoundReceipt(seconds=None, **one) for one in record["rounds"]]
         fields["prices"] = [Price(**one) for one in record["prices"]]
         return cls(**fields)
 
@@ -100,14 +106,15 @@ class Receipt:
                     f"{one.rows:,}",
                     str(one.settings),
                     "-" if one.auc is None else f"{one.auc:.4f}",
-                    f"{one.seconds:.1f}",
+                    "-" if one.seconds is None else f"{one.seconds:.1f}",
                     f"{one.sent / 1e6:.1f}",
                     f"{one.received / 1e6:.1f}",
                 ]
                 for number, one in enumerate(self.rounds, 1)
             ],
         )
-        lines.append(f"{self.seconds_before:.1f} s before the first round, to read, pack and divide the rows")
+        if self.seconds_before is not None:
+            lines.append(f"{self.seconds_before:.1f} s before the first round, to read, pack and divide the rows")
         if self.stopped is not None:
             lines.append(f"Stopped: {self.stopped}")
         if self.prices:
@@ -116,8 +123,8 @@ class Receipt:
                 ["groups", "rounds", "loss", "error"],
                 [[str(one.groups), str(one.rounds), f"{one.loss:+.4f}", f"{one.error:.4f}"] for one in self.prices],
             )
-            lines.append("With more rows than the sample has, the loss is smaller: groups start to differ less.")
-        return "\n".join(lines)
+            lines.append("With more rows than the sample has, the loss is smaller: groups differ less.")
+        return "\n".join(part for line in lines for part in textwrap.wrap(line, WIDTH))
 
 
 def _counted(number: int, what: str) -> str:

@@ -64,7 +64,7 @@ PAIR = Layout({"z": 1, "n": 1})  # z and n = sqrt(v)
 COUNTS = {"positives": 1, "negatives": 1}  # how many of each class have the feature
 PAIR_AND_COUNTS = Layout({**PAIR.columns, **COUNTS})
 
-# The same for learners whose rows can be learned in groups: groups/merge.py has the mathematics.
+# The same for learners whose rows can be learned in groups: groups/merging.py has the mathematics.
 MERGED_PAIR = PAIR._replace(merge={"z": "mean", "n": "root"})
 MERGED_PAIR_AND_COUNTS = PAIR_AND_COUNTS._replace(merge={**(MERGED_PAIR.merge or {}), **dict.fromkeys(COUNTS, "sum")})
 

@@ -78,7 +78,7 @@ class _OpenTable:
         self.numbers: dict[str, int] = {}  # the parser's numbers of its columns, once there is a plan
 
 
-class _BatchRules:
+class BatchRules:
     """What is known of the rows; a `rarestream.readers.parser.RowRules`."""
 
     def __init__(self, space: Any) -> None:
@@ -99,7 +99,7 @@ class _BatchReader:
         self.options: TableOptions = reading.options
         self.open_table = open_table
         self.space = hashed_space(reading)
-        self.blocks = RowsToBlocks(reading, _BatchRules(self.space), between=": row ", first=f"first {FIRST:,} rows")
+        self.blocks = RowsToBlocks(reading, BatchRules(self.space), between=": row ", first=f"first {FIRST:,} rows")
         self.table: PlannedTable | None = None
         self.stopped = False
 

@@ -64,6 +64,8 @@ class LabelRule:
         Whether a label that cannot be mapped is 0, for 'unknown', instead of an error.
     classes : tuple or None
         The negative label, if known, and the positive one, of an earlier stream.
+    earlier : bool
+        Whether the classes are of rows learned before; False: of these rows, found by whoever looked at them first.
 
     Attributes
     ----------
@@ -71,10 +73,12 @@ class LabelRule:
         What was decided about labels that are text, once both are known.
     """
 
-    def __init__(self, positive: Label | None, optional: bool, classes: Classes | None = None) -> None:
+    def __init__(
+        self, positive: Label | None, optional: bool, classes: Classes | None = None, earlier: bool = True
+    ) -> None:
         self._positive = positive
         self._optional = optional
-        self._classes_given = classes is not None
+        self._classes_given = classes is not None and earlier
         self._low: Label | None = None if classes is None else classes[0]
         self._high: Label | None = None if classes is None else classes[1]
         self.note: str | None = None
