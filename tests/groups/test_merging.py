@@ -169,17 +169,22 @@ def test_a_model_resumed_from_bytes_between_rounds_gives_the_same_bits(name, sca
         assert going.to_bytes() == stopped.to_bytes()
 
 
-@EVERY
+@pytest.mark.parametrize("learner", [*LEARNERS, make_learner("auto")], ids=[*IDS, "auto"])
 def test_a_merged_model_learns_on_in_sequence_as_its_file_does(learner):
     rows, more = random_block(200, 40, 4), random_block(100, 60, 4, seed=1)
-    model = learn_round(Model(learner), shares(rows, (1, 1)))
+    model, row = Model(learner), (more.indices[:3], more.values[:3])
+    model.learn(rows[:100])
+    before = model.coef, model.score_one(*row)
+    model = learn_round(model, [rows[100:], more])
     loaded = Model.from_bytes(model.to_bytes())
+    assert model.score_one(*row) == loaded.score_one(*row) != before[1]  # nothing computed before is used again
+    assert np.array_equal(model.coef, loaded.coef)
+    assert len(model.coef) > len(before[0])
     assert np.array_equal(model.score(more), loaded.score(more))
+    assert model.learn_one(*row, 1) == loaded.learn_one(*row, 1)
     assert np.array_equal(model.learn(more), loaded.learn(more))
     assert model.to_bytes() == loaded.to_bytes()
-    assert model.rows == 300
-    row = more.indices[:3], more.values[:3]
-    assert model.score_one(*row) == loaded.score_one(*row)  # nothing that was computed before is used again
+    assert model.rows == 401
 
 
 @given(

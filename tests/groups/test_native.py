@@ -102,6 +102,15 @@ def test_other_types_and_layouts_are_refused(table, rules, part):
         merge_tables(table, rules, [part])
 
 
+def test_tables_and_parts_may_be_empty():
+    merge_tables(numbers(0), RULES, [])
+    merge_tables(numbers(0), RULES, [(index(), numbers(0), 0.5)])
+    merge_tables(numbers(5, 0), np.zeros(0, np.int8), [(index(0, 4), numbers(2, 0), 0.5)])
+    table = numbers(5)
+    merge_tables(table, RULES, [(index(), numbers(0), 0.5)] * 3)
+    assert (table == 1).all()
+
+
 def test_a_table_that_cannot_be_written_is_refused():
     table = numbers(5)
     table.flags.writeable = False

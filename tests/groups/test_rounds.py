@@ -203,6 +203,16 @@ def test_a_collapse_in_a_later_pass_is_found_too():
     assert [strength for _, strength in fit.strengths] == [1.0] * (ROUNDS + 2) + [0.5] * (ROUNDS - 1)
 
 
+def test_a_collapse_right_after_a_fit_went_on_is_found_too():
+    first, second = Fit(), Fit(spoil=spoiled(2, 1))
+    saved = []
+    first.run(lambda rounds: saved.append((rounds.model.to_bytes(), rounds.done, rounds.strength, list(rounds.rounds))))
+    data, *others = saved[1]
+    second.rounds.resume(Model.from_bytes(data), *others)
+    second.run()
+    assert second.strengths == [(2, 1.0), (2, 0.5), (3, 0.5)]
+
+
 def test_rows_that_contradict_those_before_stop_a_fit():
     """From the second round on labels are the other way round, except in the rows held out."""
 

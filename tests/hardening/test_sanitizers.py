@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "sanitized"
 HOURS = 4 * 3600.0  # the limit of a build, and of a run under sanitizers
 # The packages that call the native code themselves. The others, from estimators to the command line, call these.
-PACKAGES = ["blocks", "readers", "metrics", "learners", "engines", "model", "pruning", "evaluate", "race", "reproduce"]
+PACKAGES = ["blocks", "readers", "metrics", "learners", "engines", "model", "groups"]
+PACKAGES += ["pruning", "evaluate", "race", "reproduce"]
 # Figures and pages are drawn in Python, from numbers that other tests compute under the sanitizers too.
 WITHOUT = [
     "evaluate/test_figures.py",

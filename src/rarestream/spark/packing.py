@@ -11,7 +11,8 @@ Parquet and read again. Its columns:
     space      the feature space without names, as JSON; null: column numbers
     classes    the negative and the positive label, as JSON; null if `positive` was given, or there are no labels
     names      names of features that the partition has first in this block; null: none
-    data       the Block: an Arrow IPC stream of one row of lists: indptr, indices, values, labels, importances
+    data       the Block: an Arrow IPC stream of one row of lists: indptr, indices, values, labels, importances; values
+               are null if all are 1
 """
 
 from __future__ import annotations
@@ -198,7 +199,8 @@ _TYPES = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float32), np.dtype
 
 def block_to_bytes(block: Block) -> bytes:
     """Return a Block as bytes: rows, labels and importances, without the names of its space."""
-    arrays = (block.indptr, block.indices, block.values, block.labels, block.importances)
+    values = None if (block.values == 1).all() else block.values  # categories: half of the bytes
+    arrays = (block.indptr, block.indices, values, block.labels, block.importances)
     return arrays_to_bytes(dict(zip(_BLOCK, arrays, strict=True)), _TYPES)
 
 
@@ -218,8 +220,9 @@ def block_from_bytes(data: bytes, space: Hashed | None = None) -> Block:
         If the bytes are no such Block.
     """
     indptr, indices, values, labels, importances = arrays_from_bytes(data, _BLOCK, _TYPES)
-    if indptr is None or indices is None or values is None or len(indptr) < 1 or len(indices) != len(values):
+    if indptr is None or indices is None or len(indptr) < 1 or (values is not None and len(indices) != len(values)):
         raise DataError(f"{WHERE}: packed rows are damaged: parts of a block are missing. Pack them again.")
+    values = np.ones(len(indices), np.float32) if values is None else values
     width = checked_width(indptr, indices, values)
     rows = len(indptr) - 1
     if labels is not None and (len(labels) != rows or not (abs(labels) == 1).all()):

@@ -57,7 +57,7 @@ def score(
     Returns
     -------
     DataFrame
-        The columns of `df`, or those of `keep`, and the new ones after them. Invalid rows raise an error when it is run.
+        The columns of `df` that are kept, and the new ones after them. Invalid rows raise an error when it is run.
 
     Raises
     ------
