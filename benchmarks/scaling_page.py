@@ -77,7 +77,7 @@ def _losses(one: Result, x: Any) -> list[tuple[int, float]]:
     return sorted(points.items())
 
 
-def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 3) -> str:
+def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 2) -> str:
     """A picture of several panels with the same axes: a line for each set."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
     points = [point for panel in panels for line in panel.series.values() for point in line]
@@ -155,7 +155,7 @@ def main() -> None:
         "groups.svg": chart(
             "AUC lost against learning in sequence, with the default rounds", by_groups(results), "groups"
         ),
-        "rounds.svg": chart("AUC lost against learning in sequence, by rounds", by_rounds(results), "rounds", 2),
+        "rounds.svg": chart("AUC lost against learning in sequence, by rounds", by_rounds(results), "rounds"),
         "auc.inc": auc_table(results) + "\n",
         "bars.inc": bar_table([one for one in results if len(one["sequence"]) > 1]) + "\n",
         "groups.json": json.dumps({**about, "groups": results}, indent=1) + "\n",
