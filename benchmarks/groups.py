@@ -170,17 +170,23 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def load(files: Iterable[Path]) -> list[Result]:
-    """The results of several files, those of one set and learner as one."""
+    """The results of several files, those of one set and learner as one; a cell of a later file replaces another."""
     found: dict[tuple[str, str], Result] = {}
+    cells: dict[tuple[str, str], dict[tuple[int, int], Any]] = {}
     for file in files:
         for one in json.loads(file.read_text("utf-8"))["groups"]:
-            known = found.setdefault((one["set"], one["learner"]), {**one, "cells": []})
+            key = (one["set"], one["learner"])
+            known = found.setdefault(key, one)
             if known["sequence"] != one["sequence"]:
-                raise SystemExit(
-                    f"groups: {file} has other trials of {one['set']} with {one['learner']} than a file before."
-                )
-            known["cells"] += one["cells"]
-    return list(found.values())
+                raise SystemExit(f"groups: {file} has other trials of {key[0]} with {key[1]} than a file before.")
+            cells.setdefault(key, {}).update({(cell["groups"], cell["rounds"]): cell for cell in one["cells"]})
+    sets, learners = (list(dict.fromkeys(key[at] for key in found)) for at in (0, 1))
+    return [
+        {**found[name, word], "cells": [cell for _, cell in sorted(cells[name, word].items())]}
+        for name in sets
+        for word in learners
+        if (name, word) in found
+    ]
 
 
 def main() -> None:

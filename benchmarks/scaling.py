@@ -12,7 +12,7 @@ with constants that are not negative:
 
     encode = a + b features + c slots          learn  = a + b non-zeros + c touched + d slots
     decode = a + b features + c slots          pack   = a + b touched
-    unpack = a + b groups + c received         merge  = a + b groups + c received + d union
+    unpack = a + b groups + c received         merge  = a + b groups + c received + d union + e slots
 
 features: that the state has; slots: 2^bits; touched: features of a group's rows; received: their sum over the groups;
 union: features of all rows of the round. The tables are larger than the caches of a core: with fewer slots all is
@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares, nnls
+from scipy.optimize import least_squares
 
 import bench
 import machine
@@ -55,7 +55,7 @@ PIECES = {  # and what the time of each depends on, beside a constant
     "learn": ("nonzeros", "touched", "slots"),
     "pack": ("touched",),
     "unpack": ("groups", "received"),
-    "merge": ("groups", "received", "union"),
+    "merge": ("groups", "received", "union", "slots"),
 }
 CURVE_BITS, CURVE_ROWS = 24, 1 << 21  # of the rows whose features are counted
 BLOCK_ROWS = 4096
@@ -76,7 +76,7 @@ class Assumed:
     cores: int = 16  # of a machine
     overhead: float = 1.0  # seconds of a Spark job
     blocks: float = 500.0  # MB/s at which Spark hands packed blocks to a core
-    pack: float = 100_000.0  # rows/s that a core reads and packs
+    pack: float = 200_000.0  # rows/s that a core reads and packs: what spark_read.py measures with 15 non-zeros
 
 
 # -- measuring
@@ -214,15 +214,12 @@ def fit(experiments: Sequence[Mapping[str, Any]]) -> Constants:
         things = np.array([[1.0, *(one["amounts"][name] for name in names)] for one in experiments])
         scale = things.max(axis=0)
         things /= scale
-        start, _ = nnls(things / times[:, np.newaxis], np.ones(len(times)))
 
-        def errors(constants: Any, things: Any = things, times: Any = times) -> Any:
-            return np.log(things @ constants / times)
+        def errors(logarithms: Any, things: Any = things, times: Any = times) -> Any:
+            return np.log(things @ np.exp(logarithms) / times)
 
-        fitted = least_squares(
-            errors, np.maximum(start, 1e-3 * times.min()), bounds=(1e-9 * times.min(), np.inf), x_scale=times.min()
-        )
-        found[piece] = (fitted.x / scale).tolist()
+        start = np.log((times[:, np.newaxis] / things).min(axis=0) / len(scale))
+        found[piece] = (np.exp(least_squares(errors, start).x) / scale).tolist()
     return found
 
 
@@ -347,7 +344,7 @@ def learner_text(word: str, one: Mapping[str, Any]) -> str:
     for piece, names in PIECES.items():
         pairs = zip(names, constants[piece][1:], strict=True)
         rows.append(
-            [piece, f"{1e3 * constants[piece][0]:.2f} ms", ", ".join(f"{1e9 * c:.3g} ns ({n})" for n, c in pairs)]
+            [piece, f"{1e3 * constants[piece][0]:.2f} ms", ", ".join(f"{_nanoseconds(c)} ({n})" for n, c in pairs)]
         )
     text = about + table(["piece", "constant", "for one of these"], rows)
     rows = []
@@ -413,6 +410,10 @@ def forecast_text(word: str, one: Mapping[str, Any], found: Mapping[str, Any], g
     packing = [f"{cores:,} cores {given.rows / given.pack / cores:,.0f} s" for cores in (given.cores, 64, 256, 1024)]
     before = f"Before, rows are read and packed; at {given.pack:,.0f} rows/s a core, assumed: {', '.join(packing)}."
     return about + table(heading, rows) + "\n\n" + before
+
+
+def _nanoseconds(constant: float) -> str:
+    return "0" if constant < 1e-12 else f"{1e9 * constant:,.3g} ns" if constant < 1e-6 else f"{1e6 * constant:.3g} us"
 
 
 def bytes_of(experiments: Sequence[Mapping[str, Any]]) -> tuple[float, float]:

@@ -77,7 +77,7 @@ def _losses(one: Result, x: Any) -> list[tuple[int, float]]:
     return sorted(points.items())
 
 
-def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 3) -> str:
+def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 2) -> str:
     """A picture of several panels with the same axes: a line for each set."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
     points = [point for panel in panels for line in panel.series.values() for point in line]
@@ -87,7 +87,7 @@ def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 3) ->
     high = step * math.ceil(max(step, max(y for _, y in points)) / step)
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    width, height = LEFT + columns * (WIDTH + GAP), TOP + rows * (HEIGHT + BOTTOM) + 8
+    width, height = LEFT + columns * (WIDTH + GAP), TOP + rows * (HEIGHT + BOTTOM) + 18
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{escape(title, quote=True)}">',
@@ -128,6 +128,7 @@ def chart(title: str, panels: Sequence[Panel], across: str, columns: int = 3) ->
                 lines.append(
                     f'  <circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"><title>{said}</title></circle>'
                 )
+    lines.append(f'  <text class="small" x="12" y="{height - 10}">lower is better; below 0, groups were better</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -154,7 +155,7 @@ def main() -> None:
         "groups.svg": chart(
             "AUC lost against learning in sequence, with the default rounds", by_groups(results), "groups"
         ),
-        "rounds.svg": chart("AUC lost against learning in sequence, by rounds", by_rounds(results), "rounds", 2),
+        "rounds.svg": chart("AUC lost against learning in sequence, by rounds", by_rounds(results), "rounds"),
         "auc.inc": auc_table(results) + "\n",
         "bars.inc": bar_table([one for one in results if len(one["sequence"]) > 1]) + "\n",
         "groups.json": json.dumps({**about, "groups": results}, indent=1) + "\n",

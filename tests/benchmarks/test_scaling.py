@@ -104,11 +104,14 @@ def test_files_of_the_same_trials_are_joined(tmp_path):
     import groups
 
     files = []
-    for number, added in enumerate(([-0.001, 0.0], [0.002, 0.0])):
+    for number, (added, rounds) in enumerate((([-0.001, 0.0], 4), ([0.002, 0.0], 8), ([0.003, 0.0], 4))):
         files.append(tmp_path / f"{number}.json")
-        files[-1].write_text(json.dumps({"groups": results(added)}))
+        written = results(added)
+        written[0]["cells"][0]["rounds"] = rounds
+        files[-1].write_text(json.dumps({"groups": written}))
     (one,) = groups.load(files)
-    assert [cell["added"] for cell in one["cells"] if cell["groups"] == 16] == [[-0.001, 0.0], [0.002, 0.0]]
+    found = [(cell["rounds"], cell["added"]) for cell in one["cells"] if cell["groups"] == 16]
+    assert found == [(4, [0.003, 0.0]), (8, [0.002, 0.0])]
     files[1].write_text(json.dumps({"groups": results([0.0, 0.0], sequence=(0.9, 0.7))}))
     with pytest.raises(SystemExit, match="other trials"):
         groups.load(files)

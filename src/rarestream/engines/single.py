@@ -14,7 +14,7 @@ from rarestream.engines.arrays import Arrays
 from rarestream.engines.base import Engine, Learned, more_slots, out_of_memory
 from rarestream.engines.merging import Change, rules_of
 from rarestream.learners import Learner, State
-from rarestream.learners.state import SPARE, TALLY
+from rarestream.learners.state import COUNTS, SPARE, TALLY
 
 
 class Single(Engine):
@@ -153,6 +153,9 @@ class Single(Engine):
         state, layout = self.state, self.learner.layout
         state.tally[:] = file_arrays.load_tally(arrays, len(layout.numbers))
         file_arrays.load_table(arrays, state.table, layout, n_features)
+        for name in ("n", *COUNTS):  # roots and counts; all others of the table are zero
+            if name in layout.columns and (arrays[name] < 0).any():
+                raise ValueError(f"array {name!r} has negative entries")
         self.state = self.learner.load_extra(state, file_arrays.load_extra(arrays))
         self.learner.check(self.state)
         file_arrays.load_largest(arrays, self.state.largest, n_features)
