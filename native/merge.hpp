@@ -1,5 +1,5 @@
 // Merging the states of groups that learned apart, from the same state, in one round. Maths:
-// src/rarestream/groups/merge.py.
+// src/rarestream/groups/merging.py.
 #pragma once
 
 #include <algorithm>
