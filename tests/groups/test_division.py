@@ -110,6 +110,7 @@ def test_rounds_have_about_as_many_rows_each_after_short_ones():
 def test_what_is_automatic():
     assert [auto_rounds(groups) for groups in (1, 2, 16, 17, 64)] == [1, 4, 4, 5, 16]
     assert auto_groups(8, 10**6, 10**5) == 8
+    assert auto_groups(1000, 10**9, 10**7) == 64
     assert auto_groups(8, 3 * GROUP_ROWS, 10**4) == 3
     assert auto_groups(8, 10**6, 2 * GROUP_POSITIVES) == 2
     assert auto_groups(8, 10**6, 10**6 - 2 * GROUP_POSITIVES) == 2

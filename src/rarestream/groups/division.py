@@ -20,6 +20,7 @@ HELD_OUT = -1  # as a round
 ENOUGH_HELD_OUT = 200  # rows of each class that the AUC is measured on, if that is not too many
 MOST_HELD_OUT = 1 << 16  # rows
 SMALLEST_SHARE, LARGEST_SHARE = 0.02, 0.1  # of all rows that are held out, unless these are very many
+MOST_AUTO_GROUPS = 64
 GROUP_ROWS, GROUP_POSITIVES = 20_000, 100  # that a group has at least, with groups="auto"
 
 
@@ -56,9 +57,12 @@ def auto_rounds(groups: int) -> int:
 
 
 def auto_groups(cores: int, rows: int, positives: int) -> int:
-    """Return how many groups to use: one for each core, but none with few rows or few positives."""
+    """Return how many groups to use: one for each core, but none with few rows or few positives.
+
+    More than MOST_AUTO_GROUPS would not be quicker: every round sends and merges a state for each (docs/scaling.md).
+    """
     rarer = min(positives, rows - positives)
-    return max(1, min(cores, rows // GROUP_ROWS, rarer // GROUP_POSITIVES))
+    return max(1, min(cores, MOST_AUTO_GROUPS, rows // GROUP_ROWS, rarer // GROUP_POSITIVES))
 
 
 def divide(

@@ -120,8 +120,8 @@ def fit(
     learner : Learner or str, default "auto"
         As for `Model`. One that cannot be merged needs groups=1.
     groups : int or "auto"
-        The number of groups. By default one for each core of the cluster, but none with fewer than 20,000 rows or 100
-        rows of the rarer class.
+        The number of groups. By default one for each core of the cluster, at most 64, and none with fewer than 20,000
+        rows or 100 rows of the rarer class.
     rounds : int or "auto"
         How often groups are merged in a pass. By default a quarter of the number of groups, and 4 at least; 1 with one
         group; more if a task had to hold more than 256 MB of packed rows. A race of settings (`auto`) on many rows
