@@ -68,7 +68,9 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint]"
 	touch .venv/installed $@
 
+# PySpark comes as source, which setuptools and wheel pack.
 .venv/installed-spark: .venv/installed-test
+	$(BIN)/python -m pip install -q setuptools wheel
 	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint,spark-connect]"
 	touch $@
 
