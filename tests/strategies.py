@@ -48,6 +48,15 @@ def block_of(rows, labels=None, importances=None) -> Block:
     return Block.of((indptr, indices, values), labels, importances)
 
 
+def same_rows(one: Block, other: Block) -> None:
+    """Assert that two blocks have the same bytes."""
+    for field in ("indptr", "indices", "values", "labels", "importances"):
+        first, second = getattr(one, field), getattr(other, field)
+        assert (first is None) == (second is None), field
+        assert first is None or first.tobytes() == second.tobytes(), field
+    assert one.width == other.width
+
+
 def random_block(n: int, d: int, k: int, seed: int = 0, share: float = 0.3) -> Block:
     """Zipf-like features with a planted signal: enough to learn from."""
     rng = np.random.default_rng(seed)

@@ -1198,7 +1198,7 @@ class Model:
                 self._join_space(block.space)
             self._check_slots("train_group", block)
             self._one = self._coef = None
-            learned = self._engine.learn_in_group(block, repeats)
+            learned = self._engine.in_groups().learn_in_group(block, repeats)
             done = block if learned == len(block) else block[:learned]
             assert done.labels is not None
             self.rows += learned
@@ -1211,7 +1211,7 @@ class Model:
 
     def _change(self, features: NDArray[np.int32], rows: int) -> Change:
         """Return the numbers of some features, after a group has learned so many rows."""
-        engine = self._engine
+        engine = self._engine.in_groups()
         numbers, largest = engine.numbers_at(features), engine.largest_at(features)
         return Change(rows, features, numbers, engine.tallies.copy(), largest, engine.settings_left())
 
@@ -1221,7 +1221,7 @@ class Model:
         try:
             self._one = self._coef = None
             self._n_features = max(self._n_features, int(change.features.max(initial=-1)) + 1)
-            dropped = self._engine.adopt(change)
+            dropped = self._engine.in_groups().adopt(change)
             self.rows += change.rows
             self.positives += positives
         finally:
@@ -1232,7 +1232,7 @@ class Model:
     def _compare(self, block: Block, groups: int) -> NDArray[np.float64]:
         """Return the scores of rows that no group has learned; a race compares its settings on them."""
         self._one = self._coef = None
-        engine, scores = self._engine.compared(block, self.rows // groups)
+        engine, scores = self._engine.in_groups().compared(block, self.rows // groups)
         if engine is not self._engine:
             self.chosen_by = ChosenBy(self.learner.name, self.rows)
             self._engine = engine

@@ -20,6 +20,7 @@ from rarestream.spark.errors import readable_errors
 from rarestream.spark.inputs import Inputs, resolve, space_from_json, space_to_json
 from rarestream.spark.packing import add_names, blocks_of, pack, packed_classes, packed_space
 from rarestream.spark.rows import RowReader
+from tests.strategies import same_rows
 
 PAIR = Inputs(kind="pair", columns=("i", "v"))
 MAP = Inputs(kind="map", columns=("m",))
@@ -70,14 +71,6 @@ def message(inputs: Inputs, *batches: pa.RecordBatch) -> str:
     with pytest.raises(DataError) as caught:
         all_of(inputs, *batches)
     return str(caught.value)
-
-
-def same_rows(one: Block, other: Block) -> None:
-    for field in ("indptr", "indices", "values", "labels", "importances"):
-        first, second = getattr(one, field), getattr(other, field)
-        assert (first is None) == (second is None), field
-        assert first is None or first.tobytes() == second.tobytes(), field
-    assert one.width == other.width
 
 
 ROWS = st.lists(

@@ -23,15 +23,7 @@ from rarestream.spark.errors import check_version, readable_error, readable_erro
 from rarestream.spark.inputs import Inputs, space_to_json
 from rarestream.spark.packing import Packer, add_names, block_from_bytes, block_to_bytes, blocks_of, is_packed, pack
 from tests.strategies import blocks as any_blocks
-from tests.strategies import examples
-
-
-def same_rows(one: Block, other: Block) -> None:
-    for field in ("indptr", "indices", "values", "labels", "importances"):
-        first, second = getattr(one, field), getattr(other, field)
-        assert (first is None) == (second is None), field
-        assert first is None or first.tobytes() == second.tobytes(), field
-    assert one.width == other.width
+from tests.strategies import examples, same_rows
 
 
 def some_rows(count: int) -> pa.RecordBatch:

@@ -140,45 +140,9 @@ class Engine(ABC):
         """End a race now; other engines do not change."""
         return Learned(0, self)
 
-    # Groups of rows can be learned apart, and their states merged (engines/merging.py), where these are defined.
-
-    def merge_rules(self) -> NDArray[np.int8]:
-        """Return how each column of `numbers_at` is merged; ValueError if rows cannot be learned in groups."""
+    def in_groups(self) -> GroupEngine:
+        """Return this engine, if groups of rows can learn apart and be merged; ValueError if they cannot."""
         raise ValueError(no_rules(self.learner))
-
-    def learn_in_group(self, block: Block, repeats: float) -> int:
-        """Learn the rows of a group as if each came `repeats` times, but count it once; return how many were."""
-        raise NotImplementedError
-
-    def numbers_at(self, features: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the numbers of some features, zeros for those that are not known: z, n, then counts."""
-        raise NotImplementedError
-
-    @property
-    def tallies(self) -> NDArray[np.float64]:
-        """The numbers of TALLY of each setting, one column each."""
-        raise NotImplementedError
-
-    def largest_at(self, features: NDArray[np.int32]) -> NDArray[np.float32] | None:
-        """Return the largest |x| of some features, with scale="max"."""
-        raise NotImplementedError
-
-    def settings_left(self) -> NDArray[np.int32]:
-        """Return the settings that could learn all rows of the group."""
-        return np.zeros(1, np.int32)
-
-    def adopt(self, change: Change) -> str | None:
-        """Take over what all groups have made of the state; return a warning if rows are too large for settings."""
-        raise NotImplementedError
-
-    def compared(self, block: Block, rows: int) -> tuple[Engine, NDArray[np.float64]]:
-        """Return the engine to continue with after a round of groups, and the scores of rows that none has learned.
-
-        A race compares its settings on these rows and continues with fewer; `rows` is how many a group has learned.
-        """
-        scores = np.empty(len(block))
-        self.score(block, scores)
-        return self, scores
 
     def header(self) -> dict[str, Any]:
         """Return the entries of a file's header that `load` needs besides the learner."""
@@ -212,6 +176,52 @@ class Engine(ABC):
             here = known[(features[known] >= start) & (features[known] < start + len(part))]
             weights[here] = part[features[here] - start]
         return weights
+
+
+class GroupEngine(Engine):
+    """An engine whose rows can be learned in groups: what engines/merging.py needs to know of it."""
+
+    def in_groups(self) -> GroupEngine:
+        self.merge_rules()
+        return self
+
+    @abstractmethod
+    def merge_rules(self) -> NDArray[np.int8]:
+        """Return how each column of `numbers_at` is merged; ValueError if a learner has no rules."""
+
+    @abstractmethod
+    def learn_in_group(self, block: Block, repeats: float) -> int:
+        """Learn the rows of a group as if each came `repeats` times, but count it once; return how many were."""
+
+    @abstractmethod
+    def numbers_at(self, features: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the numbers of some features, zeros for those that are not known: z, n, then counts."""
+
+    @property
+    @abstractmethod
+    def tallies(self) -> NDArray[np.float64]:
+        """The numbers of TALLY of each setting, one column each."""
+
+    @abstractmethod
+    def largest_at(self, features: NDArray[np.int32]) -> NDArray[np.float32] | None:
+        """Return the largest |x| of some features, with scale="max"."""
+
+    @abstractmethod
+    def adopt(self, change: Change) -> str | None:
+        """Take over what all groups have made of the state; return a warning if rows are too large for settings."""
+
+    def settings_left(self) -> NDArray[np.int32]:
+        """Return the settings that could learn all rows of the group."""
+        return np.zeros(1, np.int32)
+
+    def compared(self, block: Block, rows: int) -> tuple[Engine, NDArray[np.float64]]:
+        """Return the engine to continue with after a round of groups, and the scores of rows that none has learned.
+
+        A race compares its settings on these rows and continues with fewer; `rows` is how many a group has learned.
+        """
+        scores = np.empty(len(block))
+        self.score(block, scores)
+        return self, scores
 
 
 def check_arguments(dtype: Any, scale: Any, n_features: Any, where: str = "") -> None:

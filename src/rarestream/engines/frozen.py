@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rarestream import _native
 from rarestream.blocks import Block
 from rarestream.engines.arrays import Arrays, load_largest, load_tally, load_weights
-from rarestream.engines.base import Engine, Learned, Weights
+from rarestream.engines.base import Engine, GroupEngine, Learned, Weights
 from rarestream.errors import ModelFileError, advice
 from rarestream.learners import Learner
 from rarestream.learners.state import SPARE, TALLY, zeros
@@ -62,7 +62,7 @@ class Frozen(Engine):
     def learn(self, block: Block, scores: NDArray[np.float64]) -> Learned:
         raise self._refused("Model.learn")
 
-    def merge_rules(self) -> NDArray[np.int8]:
+    def in_groups(self) -> GroupEngine:
         raise self._refused("train_group")
 
     def _refused(self, where: str) -> ModelFileError:

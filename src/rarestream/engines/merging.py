@@ -1,8 +1,8 @@
 """Merging: one state of those that groups of rows have made, each by itself, of the state that all started from.
 
 The mathematics is in rarestream/groups/merging.py. An engine says what numbers its features have and how each is merged
-(`Engine.merge_rules`); this module merges them, whatever they are. It is the same for some of the features at a time,
-so that several machines can merge a large state.
+(`GroupEngine.merge_rules`); this module merges them, whatever they are. It is the same for some of the features at a
+time, so that several machines can merge a large state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rarestream.learners import Learner
 from rarestream.learners.state import MERGE_RULES, TALLY
 
 if TYPE_CHECKING:
-    from rarestream.engines.base import Engine
+    from rarestream.engines.base import GroupEngine
 
 MEAN, ROOT, SUM = range(len(MERGE_RULES))
 FAR_APART = 16  # features from one that groups have to the next, above which sorting them is quicker than marking
@@ -65,7 +65,7 @@ def no_rules(learner: Learner) -> str:
     )
 
 
-def merged(engine: Engine, changes: Sequence[Change]) -> Change:
+def merged(engine: GroupEngine, changes: Sequence[Change]) -> Change:
     """Return one change for those of all groups of a round, in the order of the groups, which the result depends on.
 
     The engine has the state that all groups started from, and does not change.
@@ -105,7 +105,7 @@ def merged(engine: Engine, changes: Sequence[Change]) -> Change:
     return Change(rows, index, base, tally, largest, settings)
 
 
-def engine_settings(engine: Engine) -> NDArray[np.int32]:
+def engine_settings(engine: GroupEngine) -> NDArray[np.int32]:
     """Return the numbers of the settings of an engine."""
     return np.arange(len(engine.candidates), dtype=np.int32)
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
-from rarestream.engines.base import Engine, Learned, out_of_memory, overflow
+from rarestream.engines.base import Engine, GroupEngine, Learned, out_of_memory, overflow
 from rarestream.engines.choice import Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN, CompactSlots
 from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores
@@ -47,7 +47,7 @@ SCORED = 1 << 16  # rows that are scored at once
 TOGETHER = 1 << 18  # entries whose slots are looked up at once: a core's cache still has them when lanes learn them
 
 
-class Race(Engine):
+class Race(GroupEngine):
     """Many settings in lanes, of which the best will continue.
 
     Parameters

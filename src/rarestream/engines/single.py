@@ -11,13 +11,13 @@ from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
-from rarestream.engines.base import Engine, Learned, more_slots, out_of_memory
+from rarestream.engines.base import GroupEngine, Learned, more_slots, out_of_memory
 from rarestream.engines.merging import Change, rules_of
 from rarestream.learners import Learner, State
 from rarestream.learners.state import COUNTS, SPARE, TALLY
 
 
-class Single(Engine):
+class Single(GroupEngine):
     """One learner and its state.
 
     Parameters

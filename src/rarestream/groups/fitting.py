@@ -203,7 +203,7 @@ def fit_groups(
     division = divide(sizes, positives, groups, rounds, race=len(model._engine.candidates) > 1)
     held_out = concatenate([pieces[at] for at in division.held_out]) if groups > 1 else None
     if groups > 1:
-        model._engine.merge_rules()
+        model._engine.in_groups()  # raises if its learner cannot be merged
     fit = RoundsFit(model, division, held_out, passes)
 
     def train(state: bytes, number: int, strength: float, again: bool) -> Trained:

@@ -159,7 +159,7 @@ def train_group(
         for block in blocks:
             model.learn(block, again=again)
     else:
-        model._engine.merge_rules()
+        model._engine.in_groups()  # raises if its learner cannot be merged
         repeats = max(1.0, strength * of / rows)
         marks = zeros((model.n_features,), np.uint8)
         for block in blocks:
@@ -205,7 +205,7 @@ def merge(model: Model, parts: Sequence[Part]) -> Model:
         raise DataError(f"merge: a group could not learn its rows: {refused}")
     if len(parts) == 1 and parts[0].whole is not None:
         return Model.from_bytes(parts[0].whole)
-    model._adopt(merged(model._engine, _changes(parts)), sum(part.positives for part in parts))
+    model._adopt(merged(model._engine.in_groups(), _changes(parts)), sum(part.positives for part in parts))
     return model
 
 
@@ -226,7 +226,7 @@ def merge_features(model: Model, parts: Sequence[Part], first: int, stop: int) -
     Part
         One part for all groups. `adopt` of such parts, of all features, gives the same as `merge` of all groups.
     """
-    change = merged(model._engine, [change.between(first, stop) for change in _changes(parts)])
+    change = merged(model._engine.in_groups(), [change.between(first, stop) for change in _changes(parts)])
     return Part(change.rows, sum(part.positives for part in parts), change)
 
 

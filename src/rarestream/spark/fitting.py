@@ -166,7 +166,7 @@ def fit(
         turns = _auto_rounds(number, listed) if rounds == "auto" else int(rounds)
         kept.enter_context(_bounded_batches(spark))
         if number > 1:
-            model._engine.merge_rules()
+            model._engine.in_groups()  # raises if its learner cannot be merged
             rows = piece_rows(listed.total, number, turns)
             if len(listed.rows) < 4 * number * turns and int(listed.rows.max()) > rows:  # few blocks for so many groups
                 packed = _kept(kept, packed.mapInArrow(_Cutter(rows).cut, packing.SCHEMA))
@@ -521,7 +521,7 @@ class _Training:
         if self.division.groups == 1:
             return 1
         number_bytes = 8 if model.dtype == "float64" else 4
-        expected = self.division.groups * touched * (4 + number_bytes * len(model._engine.merge_rules()))
+        expected = self.division.groups * touched * (4 + number_bytes * len(model._engine.in_groups().merge_rules()))
         if expected <= ON_DRIVER:
             return 1
         return max(2, min(MOST_SHARDS, -(-model.n_features // SHARD)))
