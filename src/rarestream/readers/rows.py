@@ -5,7 +5,9 @@ All that does not depend on the format is here; `readers/text.py` adds the frami
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +64,9 @@ class RowsToBlocks:
             return False
         return len(rows.labels) == 0 or self.rule.undecided(rows.labels, rows.label_texts)
 
-    def block(self, name: str, before: int, rows: ParsedRows) -> tuple[Block, DataError | None]:
+    def block(
+        self, name: str, before: int, rows: ParsedRows, where: Callable[[int], str] | None = None
+    ) -> tuple[Block, DataError | None]:
         """Return the valid rows of a chunk with their labels, and the error that ends the stream, if any.
 
         With an error, the rows are those before the row that caused it.
@@ -75,13 +79,13 @@ class RowsToBlocks:
             Lines of the source before the chunk.
         rows : ParsedRows
             The chunk's.
+        where : callable, optional
+            Returns where a line of the chunk is, for messages. By default it is in a file of that name.
         """
         self.add_names(rows)
         optional = self.reading.options.labels_optional
-        bad = [
-            (row.line, f"{self._place(name, before + row.line, row.column)}: {self.rules.message(row)}")
-            for row in rows.bad
-        ]
+        place = partial(self._place, name, before, where)
+        bad = [(row.line, f"{place(row.line, row.column)}: {self.rules.message(row)}") for row in rows.bad]
         block = Block(*rows[:4], None, rows.importances, _tags(rows.tags), True, self._space)
         if self.all_classes:
             signs = np.where(np.isnan(rows.labels), 0, 1).astype(np.int8)  # whether there is a class
@@ -90,7 +94,7 @@ class RowsToBlocks:
             try:
                 signs = self.rule.signs(rows.labels, rows.label_texts)
             except OneLabelError as error:
-                return block[:0], self._one_label(error, name, before, rows, bad)
+                return block[:0], self._one_label(error, place, rows, bad)
             self.reading.classes = self.rule.classes
             if self.rule.note is not None and self.rule.note not in self.reading.notes:
                 self.reading.notes.append(self.rule.note)
@@ -101,13 +105,13 @@ class RowsToBlocks:
             missing = np.isnan(rows.labels)
             self.reading.unlabelled += int(np.count_nonzero(missing))
             for row in np.flatnonzero(~(kept | missing)):
-                place = self._place(name, before + int(rows.lines[row]), int(rows.columns[row]))
+                line = int(rows.lines[row])
                 message = self.rule.error_message(float(rows.labels[row]), rows.label_texts)
-                bad.append((int(rows.lines[row]), f"{place}: {message}"))
+                bad.append((line, f"{place(line, int(rows.columns[row]))}: {message}"))
             bad.sort()
         limit_error = None
         for line, message in bad:
-            limit_error = self.reading.refusals.add(message)
+            limit_error = self.reading.refusals.add(message, line)
             if limit_error is not None:
                 kept &= rows.lines < line
                 break
@@ -118,21 +122,22 @@ class RowsToBlocks:
         return block.take(np.flatnonzero(kept)), limit_error
 
     def _one_label(
-        self, error: OneLabelError, name: str, before: int, rows: ParsedRows, bad: list[tuple[int, str]]
+        self, error: OneLabelError, place: Callable[[int, int], str], rows: ParsedRows, bad: list[tuple[int, str]]
     ) -> DataError | None:
         if self.reading.stopped:  # stopped before both labels occurred: nothing can be learned
             return None
-        for _, message in bad:
-            limit_error = self.reading.refusals.add(message)
+        for line, message in bad:
+            limit_error = self.reading.refusals.add(message, line)
             if limit_error is not None:  # the rest of the chunk was not parsed, and may have held the other label
                 return limit_error
         first = int(np.flatnonzero(~np.isnan(rows.labels))[0])
-        place = self._place(name, before + int(rows.lines[first]), int(rows.columns[first]))
-        return DataError(f"{place}: {error.message(self.first)}")
+        at = place(int(rows.lines[first]), int(rows.columns[first]))
+        return DataError(f"{at}: {error.message(self.first)}")
 
-    def _place(self, name: str, line: int, column: int) -> str:
-        """Return where a row is; a column of 0: in no text."""
-        return f"{name}{self.between}{line}" + (f":{column}" if column else "")
+    def _place(self, name: str, before: int, where: Callable[[int], str] | None, line: int, column: int) -> str:
+        """Return where a line of the chunk is; a column of 0: in no text."""
+        at = f"{name}{self.between}{before + line}" if where is None else where(line)
+        return at + (f":{column}" if column else "")
 
 
 def _tags(tags: NDArray[np.int64] | list[str] | None) -> NDArray[Any] | None:

@@ -28,6 +28,7 @@ from rarestream.readers.options import FormatOptions, OptionInfo, options_of, un
 
 if TYPE_CHECKING:
     from rarestream.blocks import Block
+    from rarestream.readers.parser import Parser
     from rarestream.readers.reading import Reading
     from rarestream.readers.sources import Source
 
@@ -44,6 +45,7 @@ class Format:
     read: Callable[[Reading], Iterator[Block]]  # yields pieces: Blocks of any size, in order
     about: str  # one line
     files: bool = True  # whether it is a format of files, which commands can read
+    parser: Callable[[Reading], Parser] | None = None  # of a text format; None: it is not text
 
     def make_options(self, **given: Any) -> Any:
         """Return the options with these values; OptionError if one is unknown, or its value is not allowed."""
@@ -53,6 +55,23 @@ class Format:
                 others = [other.name for other in all_formats() if name in options_of(other.options)]
                 raise unknown_option(self.name, name, known, others)
         return self.options(**given)
+
+
+def text_format(
+    name: str,
+    suffixes: tuple[str, ...],
+    options: type[FormatOptions],
+    parser: Callable[[Reading], Parser],
+    about: str,
+) -> Format:
+    """Return a format of text, whose rows `parser` makes of chunks."""
+
+    def read(reading: Reading) -> Iterator[Block]:
+        from rarestream.readers.text import read_text
+
+        return read_text(reading, parser(reading))
+
+    return Format(name, suffixes, options, read, about, parser=parser)
 
 
 def module_names() -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rarestream.errors import DataError, advice, plain
-from rarestream.readers.formats import Format
+from rarestream.readers.formats import text_format
 from rarestream.readers.options import option
 from rarestream.readers.tables import (
     MOST_COLUMNS,
@@ -25,12 +25,11 @@ from rarestream.readers.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from rarestream.blocks import Block
     from rarestream.readers.chunks import Chunk
     from rarestream.readers.parser import BadRow, ParsedRows
     from rarestream.readers.reading import Reading
@@ -75,16 +74,6 @@ class CsvOptions(TableOptions):
         cli_default="the first row",
     )
     quoting: bool = option(True, off="--no-quoting", help="Whether cells may be in quotes.", cli_default="on")
-
-
-def csv(reading: Reading) -> Iterator[Block]:
-    """Yield the rows of CSV text."""
-    from rarestream.readers.text import read_text
-
-    return read_text(reading, CsvParser(reading))
-
-
-FORMAT = Format("csv", (".csv", ".tsv", ".tab"), CsvOptions, csv, "Tables as text, comma- or tab-separated.")
 
 
 @dataclass
@@ -290,3 +279,6 @@ class CsvParser:
 def _unquoted(line: bytes, quote: str) -> bytes:
     """Return a line without what is in quotes."""
     return b"".join(line.split(quote.encode())[::2]) if quote else line
+
+
+FORMAT = text_format("csv", (".csv", ".tsv", ".tab"), CsvOptions, CsvParser, "Tables as text, comma- or tab-separated.")

@@ -10,14 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rarestream.readers.formats import Format
+from rarestream.readers.formats import text_format
 from rarestream.readers.parser import LineParser
 from rarestream.readers.tables import TableOptions, table_message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rarestream.blocks import Block
     from rarestream.readers.chunks import Chunk
     from rarestream.readers.parser import BadRow, ParsedRows
     from rarestream.readers.reading import Reading
@@ -44,16 +41,6 @@ RULES = {
     34: "objects and lists are nested more than 64 deep.",
     35: "text after the object, {0}. Each object must be on a line of its own.",
 }
-
-
-def read(reading: Reading) -> Iterator[Block]:
-    """Yield the rows of JSON lines."""
-    from rarestream.readers.text import read_text
-
-    return read_text(reading, JsonlParser(reading))
-
-
-FORMAT = Format("jsonl", (".jsonl", ".ndjson"), TableOptions, read, "JSON lines: one object per line.")
 
 
 class JsonlParser(LineParser):
@@ -92,3 +79,6 @@ class JsonlParser(LineParser):
         elif bad.rule in (OBJECT, VALUE, 21) and bad.token.startswith(b"'"):
             message += " JSON has double quotes."
         return message
+
+
+FORMAT = text_format("jsonl", (".jsonl", ".ndjson"), TableOptions, JsonlParser, "JSON lines: one object per line.")

@@ -11,17 +11,15 @@ The parser is native/svmlight.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rarestream.errors import advice
-from rarestream.readers.formats import Format
+from rarestream.readers.formats import text_format
 from rarestream.readers.options import FormatOptions, option
 from rarestream.readers.parser import BadRow, LineParser, ParsedRows, parsed_rows, quoted
 
 if TYPE_CHECKING:
-    from rarestream.blocks import Block
     from rarestream.readers.chunks import Chunk
     from rarestream.readers.reading import Reading
 
@@ -40,13 +38,6 @@ class SvmlightOptions(FormatOptions):
         off="--one-based",
         cli_default="as in the model, else detected",
     )
-
-
-def read(reading: Reading) -> Iterator[Block]:
-    """Yield the rows of svmlight text."""
-    from rarestream.readers.text import read_text
-
-    return read_text(reading, SvmlightParser(reading))
 
 
 class SvmlightParser(LineParser):
@@ -115,10 +106,10 @@ def _rules() -> dict[int, str]:
     }
 
 
-FORMAT = Format(
-    name="svmlight",
-    suffixes=(".svm", ".svmlight", ".libsvm"),
-    options=SvmlightOptions,
-    read=read,
-    about="label index:value ... , one row per line",
+FORMAT = text_format(
+    "svmlight",
+    (".svm", ".svmlight", ".libsvm"),
+    SvmlightOptions,
+    SvmlightParser,
+    "label index:value ... , one row per line",
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rarestream.errors import DataError
-from rarestream.readers.formats import Format
+from rarestream.readers.formats import text_format
 from rarestream.readers.parser import LineParser
 from rarestream.readers.tables import (
     ColumnCounts,
@@ -25,9 +25,6 @@ from rarestream.readers.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rarestream.blocks import Block
     from rarestream.readers.chunks import Chunk
     from rarestream.readers.parser import BadRow, ParsedRows
     from rarestream.readers.reading import Reading
@@ -49,17 +46,6 @@ class LabelledTextOptions(HashedOptions):
 
     ngrams: str = ngrams_option()
     counts: bool = counts_option()
-
-
-def read(reading: Reading) -> Iterator[Block]:
-    """Yield the rows of labelled text."""
-    from rarestream.readers.text import read_text
-
-    return read_text(reading, LabelledTextParser(reading))
-
-
-# Not .txt: a file of any format may be called that.
-FORMAT = Format("text", (".text",), LabelledTextOptions, read, "Lines of a label, a tab and free text.")
 
 
 class LabelledTextParser(LineParser):
@@ -110,3 +96,9 @@ class LabelledTextParser(LineParser):
         from rarestream.readers.parser import quoted
 
         return table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
+
+
+# Not .txt: a file of any format may be called that.
+FORMAT = text_format(
+    "text", (".text",), LabelledTextOptions, LabelledTextParser, "Lines of a label, a tab and free text."
+)

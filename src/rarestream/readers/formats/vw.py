@@ -11,14 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rarestream.readers.formats import Format
+from rarestream.readers.formats import text_format
 from rarestream.readers.parser import LineParser
 from rarestream.readers.tables import HashedOptions, hashed_space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rarestream.blocks import Block
     from rarestream.readers.chunks import Chunk
     from rarestream.readers.parser import BadRow, ParsedRows
     from rarestream.readers.reading import Reading
@@ -56,16 +53,6 @@ class VwOptions(HashedOptions):
     text_labels = False
 
 
-def read(reading: Reading) -> Iterator[Block]:
-    """Yield the rows of Vowpal Wabbit text."""
-    from rarestream.readers.text import read_text
-
-    return read_text(reading, VwParser(reading))
-
-
-FORMAT = Format("vw", (".vw",), VwOptions, read, "Vowpal Wabbit text: label |namespace name:value ...")
-
-
 class VwParser(LineParser):
     """Parses Vowpal Wabbit text; a `rarestream.readers.parser.Parser`."""
 
@@ -94,3 +81,6 @@ class VwParser(LineParser):
         from rarestream.readers.parser import quoted
 
         return RULES[bad.rule].format(quoted(bad.token))
+
+
+FORMAT = text_format("vw", (".vw",), VwOptions, VwParser, "Vowpal Wabbit text: label |namespace name:value ...")
