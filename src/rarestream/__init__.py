@@ -32,6 +32,7 @@ _PACKAGES = {
         "SettingsDroppedWarning",
         "SortedRowsWarning",
     ],
+    "evaluate": ["follow"],
     "features": ["Columns", "Hashed"],
     "learners": ["Learner", "learner_names", "make_learner"],  # and every registered learner
     "metrics": ["Estimate", "StreamingAuc", "WindowedAuc", "auc", "auc_interval"],

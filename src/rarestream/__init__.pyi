@@ -15,6 +15,7 @@ from rarestream.errors import RoundsStoppedWarning as RoundsStoppedWarning
 from rarestream.errors import RowError as RowError
 from rarestream.errors import SettingsDroppedWarning as SettingsDroppedWarning
 from rarestream.errors import SortedRowsWarning as SortedRowsWarning
+from rarestream.evaluate.following import follow as follow
 from rarestream.features.space import Columns as Columns
 from rarestream.features.space import Hashed as Hashed
 from rarestream.learners.adagrad import AdaGrad as AdaGrad
@@ -81,6 +82,7 @@ __all__ = [
     "__version__",
     "auc",
     "auc_interval",
+    "follow",
     "learner_names",
     "make_learner",
     "read",

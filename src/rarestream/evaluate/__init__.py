@@ -10,13 +10,22 @@ if TYPE_CHECKING:
     from rarestream.evaluate.days import days_covered
     from rarestream.evaluate.drawing import can_draw
     from rarestream.evaluate.figures import figure, figure_bytes
+    from rarestream.evaluate.following import follow
     from rarestream.evaluate.grouping import read_groups
     from rarestream.evaluate.heldout import Curves, Evaluation, Evaluator, evaluate, has_learned
     from rarestream.evaluate.progress import Progress, ProgressMeter, StopTraining
-    from rarestream.evaluate.resume import Place, class_labels, column_base, place_in, reading_settings, remembered
+    from rarestream.evaluate.resume import (
+        Place,
+        class_labels,
+        column_base,
+        place_in,
+        place_of,
+        reading_settings,
+        remembered,
+    )
     from rarestream.evaluate.scorefile import decide_on_scores, evaluate_scores
     from rarestream.evaluate.sizes import path
-    from rarestream.evaluate.training import Step, TrainingRun, doubling, marks_every, train
+    from rarestream.evaluate.training import Saving, Step, TrainingRun, doubling, marks_every, train
     from rarestream.pruning import Path
 
 __all__ = [
@@ -27,6 +36,7 @@ __all__ = [
     "Place",
     "Progress",
     "ProgressMeter",
+    "Saving",
     "Step",
     "StopTraining",
     "TrainingRun",
@@ -40,10 +50,12 @@ __all__ = [
     "evaluate_scores",
     "figure",
     "figure_bytes",
+    "follow",
     "has_learned",
     "marks_every",
     "path",
     "place_in",
+    "place_of",
     "read_groups",
     "reading_settings",
     "remembered",
@@ -53,13 +65,14 @@ _MODULES = {
     "days": ["days_covered"],
     "drawing": ["can_draw"],
     "figures": ["figure", "figure_bytes"],
+    "following": ["follow"],
     "grouping": ["read_groups"],
     "heldout": ["Curves", "Evaluation", "Evaluator", "evaluate", "has_learned"],
     "progress": ["Progress", "ProgressMeter", "StopTraining"],
-    "resume": ["Place", "class_labels", "column_base", "place_in", "reading_settings", "remembered"],
+    "resume": ["Place", "class_labels", "column_base", "place_in", "place_of", "reading_settings", "remembered"],
     "scorefile": ["decide_on_scores", "evaluate_scores"],
     "sizes": ["Path", "path"],
-    "training": ["Step", "TrainingRun", "doubling", "marks_every", "train"],
+    "training": ["Saving", "Step", "TrainingRun", "doubling", "marks_every", "train"],
 }
 
 

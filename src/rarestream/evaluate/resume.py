@@ -8,6 +8,8 @@
     pass      number of the current pass, from 1
     rows      rows learned in the current pass
     complete  whether the last pass has ended
+    live      of a model that has followed live sources: by the key of each, its kind, the position after the last row
+              learned, and its settings, as above
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rarestream.errors import DataError, advice
+from rarestream.errors import DataError, advice, plain
 from rarestream.readers import Stream
 from rarestream.readers.fingerprints import HEAD, Fingerprint, is_same_file
 from rarestream.readers.formats import DEFAULT, Format, find_format, format_of_suffix, load_format, module_names
+from rarestream.readers.live.stream import LiveStream
 from rarestream.readers.options import FormatOptions, OptionError, options_of
 from rarestream.readers.sources import Source
 
@@ -37,10 +40,19 @@ class Place:
     known: bool = False  # whether the model has learned from these data
     resized: bool = False  # whether their size has changed since
     settings: Mapping[str, Any] = field(default_factory=dict)
+    position: Mapping[str, Any] = field(default_factory=dict)  # of a live source
 
-    def source(self, stream: Stream) -> dict[str, Any]:
-        """Return what the model keeps as `model.source`; the keys are listed at the top of this module."""
-        return {
+    def source(self, stream: Stream, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the model keeps as `model.source`; the keys are listed at the top of this module.
+
+        Parameters
+        ----------
+        stream : Stream
+            The data that the position is in.
+        before : mapping
+            `model.source` so far: the positions of live sources stay in it.
+        """
+        found = {
             "files": [dict(described) for described in stream.sources],
             "settings": stream.settings,
             "passes": self.passes,
@@ -48,6 +60,45 @@ class Place:
             "rows": self.rows,
             "complete": self.complete,
         }
+        live = before.get("live")
+        if isinstance(stream, LiveStream):
+            entry = {"kind": stream.kind, "position": stream.position, "settings": found["settings"]}
+            live = {**(live or {}), stream.key: entry}
+        return found if live is None else {**found, "live": live}
+
+
+def place_of(source: Mapping[str, Any], key: str, name: str) -> Place:
+    """Return where a model stopped in a live source; the start if it has not followed it.
+
+    Parameters
+    ----------
+    source : mapping
+        `model.source`.
+    key : str
+        What positions of the live source are kept under.
+    name : str
+        Its name, whose suffix tells the format.
+
+    Raises
+    ------
+    DataError
+        If what is kept is no position.
+    """
+    live = source.get("live")
+    if not isinstance(live, Mapping) or key not in live:
+        return Place()
+    try:
+        entry = live[key]
+        position, rows = dict(entry["position"]), source.get("rows", 0)
+        settings = _checked_settings(entry["settings"], name)
+        if not isinstance(rows, int):
+            raise TypeError
+    except (KeyError, TypeError, ValueError, AttributeError, OptionError) as error:
+        raise DataError(
+            f'{plain(name)}: the model has an invalid position of it, model.source["live"] ({error}). Put back an '
+            "earlier file of the model."
+        ) from None
+    return Place(rows=rows, known=True, settings=settings, position=position)
 
 
 def remembered(source: Mapping[str, Any]) -> tuple[list[Fingerprint], Place] | None:

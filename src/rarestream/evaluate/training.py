@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import os
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -22,6 +24,9 @@ from rarestream.evaluate.resume import Place
 from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.model import Model
 from rarestream.readers import Stream
+from rarestream.readers.live.stream import LiveStream
+
+NO_SCORES = np.zeros(0)
 
 
 class Learning(Protocol):
@@ -54,6 +59,8 @@ class TrainingRun:
 
     After each step `model.source` stores how far the data were learned, so the model can be saved at any step and
     training resumed from there. Leaving the loop ends the run.
+
+    A step of a live stream may have no rows: none came for a while.
 
     Parameters
     ----------
@@ -153,6 +160,11 @@ class TrainingRun:
         try:
             for block in self._blocks():
                 start = 0  # of the piece in the block
+                if not len(block):  # of a live stream, while no rows come
+                    self._move()
+                    yield Step(block, NO_SCORES, False)
+                    if self._leaving:
+                        return
                 for piece, mark in self._cut(block):
                     yield self._learned(piece, mark, start)
                     start += len(piece)
@@ -172,6 +184,8 @@ class TrainingRun:
             raise RowError(error.where, error.row, error.reason, place) from error
         self.rows += len(block)
         self.nonzeros += block.nonzeros
+        if isinstance(self.stream, LiveStream):
+            self.stream.learned(start + len(block))
         self._move(rows=self.place.rows + len(block))
         return Step(block, scores, mark)
 
@@ -183,7 +197,10 @@ class TrainingRun:
         for number in range(first, self.place.passes + 1):
             if number > self.place.number:
                 self._move(number=number, rows=0, complete=False)
-            self.stream.skip(self.place.rows)
+            if isinstance(self.stream, LiveStream):
+                self.stream.ticks = True
+            else:
+                self.stream.skip(self.place.rows)
             blocks = iter(self.stream)
             if self.interrupted:  # before this pass began, so that its stop was not seen
                 self.stream.stop()
@@ -195,7 +212,7 @@ class TrainingRun:
                 if block is None:
                     break
                 yield block
-            if self.interrupted:
+            if self.interrupted or isinstance(self.stream, LiveStream):
                 return
         # A line that was left out is learned later, except after a shuffle, whose order it would change.
         self._move(complete=self.stream.unfinished is None or self.stream.settings["shuffle"] is not None)
@@ -228,7 +245,7 @@ class TrainingRun:
 
     def _move(self, **changes: int | bool) -> None:
         self.place = dataclasses.replace(self.place, **changes)  # type: ignore[arg-type]
-        self.model.source = self.place.source(self.stream)
+        self.model.source = self.place.source(self.stream, self.model.source)
 
 
 def train(
@@ -240,8 +257,10 @@ def train(
     on_step: Callback | Iterable[Callback] | None = None,
     every: float = 2.0,
     progress: str | None = None,
+    save: str | os.PathLike[str] | None = None,
+    save_every: float = 30.0,
 ) -> TrainingRun:
-    """Learn a stream from its start.
+    """Learn a stream: one that `read` has opened from its start, one of `follow` from its position on.
 
     Parameters
     ----------
@@ -262,6 +281,10 @@ def train(
     progress : {None, "lines", "rich"}, default None
         How to show progress: not at all; a line of a table for each record; or a live bar with the AUC, in a terminal
         or a notebook, which needs the package rich (and in notebooks ipywidgets).
+    save : path, optional
+        A file to save the model to, now and then and at the end, also if a row is invalid.
+    save_every : int or float, default 30.0
+        An int, >= 1: save after so many rows each. A float, > 0: after so many seconds each.
 
     Returns
     -------
@@ -275,6 +298,7 @@ def train(
     MissingExtraError
         If `progress` is "rich", and rich is not installed.
     """
+    saving = None if save is None else Saving(model, stream, save, save_every)
     called = callbacks(on_step)
     wanted = bool(called) or progress == "lines"
     run = TrainingRun(model, stream, passes=passes, max_rows=max_rows, marks=marks_every(every) if wanted else ())
@@ -292,6 +316,8 @@ def train(
             meter.add(step.block, step.scores if wanted else None)
             if show is not None:
                 show.step()
+            if saving is not None:
+                saving.step(len(step.block))
             if step.mark and record():
                 run.stopped = True
                 break
@@ -300,7 +326,71 @@ def train(
     finally:
         if show is not None:
             show.close()
+        if saving is not None and saving.unsaved:
+            saving.save()
     return run
+
+
+class Saving:
+    """Saves a model now and then while it learns; with the position of a live source, which is told when it is saved.
+
+    Parameters
+    ----------
+    model : Model
+        What learns.
+    stream : Stream
+        What it learns.
+    path : path
+        The file to write.
+    every : int, float or None
+        An int, >= 1: after so many rows each. A float, > 0: after so many seconds each, if there were rows. None: only
+        when `save` is called.
+    kind : str
+        As for `Model.save`.
+
+    Raises
+    ------
+    ValueError
+        If `every` is none of these.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        stream: Stream,
+        path: str | os.PathLike[str],
+        every: float | None,
+        kind: str = "resumable",
+    ) -> None:
+        if every is not None and not (every >= 1 if isinstance(every, int) else 0 < every < math.inf):
+            raise ValueError(
+                f"train: save_every must be a number of rows >= 1, or of seconds > 0 such as 30.0, got {every!r}."
+            )
+        self._model, self._stream, self._path, self._every, self._kind = model, stream, path, every, kind
+        self.unsaved = 0  # rows that were learned since the last save
+        self.rows = 0  # that were learned before it, in this run
+        self.at = time.monotonic()  # when that was, or when training began
+
+    def step(self, rows: int) -> bool:
+        """Count rows that were learned; save the model if that is due, and return whether it was saved."""
+        self.unsaved += rows
+        if self._every is None or not self.unsaved:
+            return False
+        due = self.unsaved if isinstance(self._every, int) else time.monotonic() - self.at
+        if due < self._every:
+            return False
+        self.save()
+        return True
+
+    def save(self) -> None:
+        """Save the model."""
+        live = self._stream if isinstance(self._stream, LiveStream) else None
+        if live is not None:
+            live.flush()
+        self._model.save(self._path, self._kind)
+        if live is not None:
+            live.saved()
+        self.rows, self.unsaved, self.at = self.rows + self.unsaved, 0, time.monotonic()
 
 
 def marks_every(rows: float) -> Iterator[int]:

@@ -124,6 +124,8 @@ class Stream:
         features: Any = None,
         chunk: int = CHUNK,
         longest_line: int = LONGEST_LINE,
+        refusals: Refusals | None = None,  # that count the invalid rows of several streams
+        may_be_empty: bool = False,  # whether data without rows are no error
     ) -> None:
         self._named = named
         self._sources = sources
@@ -132,6 +134,7 @@ class Stream:
         self._rows = rows
         self._features = features
         self._chunk, self._longest_line = chunk, longest_line
+        self._refusals, self._may_be_empty = refusals, may_be_empty
         self._shuffle = options.shuffle
         self._skip = 0
         self._passes = 0
@@ -148,7 +151,7 @@ class Stream:
         return Reading(
             self._sources,
             options,
-            Refusals(options.max_bad_rows),
+            self._refusals or Refusals(options.max_bad_rows),
             self._features if self._passes == 0 else self._reading.features,  # one space for all passes
             _spare_threads() if options.threads is None else options.threads,
             self._chunk,
@@ -331,6 +334,8 @@ class Stream:
                     self._delivered += len(block)
                     yield block
         if self._reading.stopped:
+            return
+        if seen == 0 and self._may_be_empty:
             return
         if seen == 0 and self.unfinished is not None:
             raise DataError(

@@ -7,7 +7,12 @@ at that position again, a source delivers the next row: so every row is learned 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, ClassVar
+
+from rarestream.readers.chunks import last_line_end
 
 Position = dict[str, Any]  # ready for JSON; empty: where the source starts by default
 
@@ -38,6 +43,29 @@ class Lines(ABC):
         """Return where a line is, for messages, such as "clicks.csv:1043"; `line` counts from 1."""
 
 
+class JoinedLines(Lines):
+    """Several Lines of a source, one after the other."""
+
+    def __init__(self, parts: Sequence[Lines]) -> None:
+        self.text = b"".join(part.text for part in parts)
+        self.begins = parts[0].begins
+        self._parts = parts
+        self._ends = list(accumulate(part.text.count(b"\n") for part in parts))
+
+    def position(self, lines: int) -> Position:
+        number, before = self._find(lines)
+        return self._parts[number].position(lines - before)
+
+    def place(self, line: int) -> str:
+        number, before = self._find(line)
+        return self._parts[number].place(line - before)
+
+    def _find(self, line: int) -> tuple[int, int]:
+        """Return the number of the part that has a line, and the lines before it."""
+        number = min(bisect_left(self._ends, line), len(self._ends) - 1)
+        return number, self._ends[number - 1] if number else 0
+
+
 class LineSource(ABC):
     """A source of lines that may go on for ever.
 
@@ -57,11 +85,19 @@ class LineSource(ABC):
 
     kind: ClassVar[str]  # in model files
     default_format: ClassVar[str | None] = None  # None: by the suffix of the name
+    replayable: ClassVar[bool] = True  # whether rows after a position can be read again
+    headed: ClassVar[bool] = False  # whether a table may start with the names of its columns
     name: str
     ended: bool = False
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self.row_end: Callable[[bytearray, int], int] = last_line_end  # where rows of the format end, as for Chunks
+
+    @property
+    def key(self) -> str:
+        """What the model file keeps the position under: the name, wherever the program is started."""
+        return self.name
 
     @abstractmethod
     def start(self, position: Position) -> None:
@@ -84,6 +120,10 @@ class LineSource(ABC):
         DataError
             If the source is lost: a broker that did not answer for a long time, a topic that was deleted.
         """
+
+    def head(self) -> bytes:
+        """Return the first text of the file whose middle `take` is about to continue; empty if there is none."""
+        return b""
 
     def behind(self) -> str:
         """Return how much is waiting to be read, such as "1,204 messages behind"; empty if that is not known."""
