@@ -37,7 +37,7 @@ def test_commands():
 def test_options_and_their_values():
     assert offered("--") == ["--version", "--debug", "--show-completion", "--help"]
     assert offered("--show-completion", "") == ["bash", "zsh", "fish"]
-    own = ["--set", "--scale", "--scoring-only", "--settle", "--save-every", "--show-config"]
+    own = ["--set", "--scale", "--scoring-only", "--settle", "--save-every", "--stop-after", "--show-config"]
     assert offered("train", "--s") == [*own, "--shuffle"]
     assert offered("train", "data.svm", "--one") == ["--one-based"]
     assert offered("train", "--scale", "") == ["none", "unit", "max"]

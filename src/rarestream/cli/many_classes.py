@@ -43,7 +43,7 @@ def train(
     passes: int | None,
     max_rows: int | None,
     scoring_only: bool,
-    save_every: int | None,
+    save_every: float | None,
     json: bool,
     quiet: bool,
     reading: Reading,
@@ -61,19 +61,13 @@ def train(
     options.check_passes(passes or place.passes, stream.size)
     run = TrainingRun(cast(Any, model), stream, place=place, passes=passes, max_rows=max_rows)
     show = _Bar(run, model, live=not quiet and not json and sys.stderr.isatty())
-    saved = False
-
-    def save() -> None:
-        nonlocal saved
-        model.save(target, "scoring" if scoring_only else "resumable")
-        if replaced and not saved and not quiet:
-            show.note(replaced)
-        saved = True
-
+    kind = "scoring" if scoring_only else "resumable"
+    said = None if quiet else replaced
+    saving = running.saving(run, show, target, save_every, kind=kind, json=json, replaced=said)
     with running.stopped_by_signals(run):
-        running.learn(run, show, ColumnsShown(stream, json=json, quiet=quiet), save, save_every, quiet)
+        running.learn(run, show, ColumnsShown(stream, json=json, quiet=quiet), saving, quiet)
         if run.rows or (resume and target != resume and not run.interrupted):
-            save()
+            saving.save()
     running.warn_of_rows(run, show)
     if json:
         found = {

@@ -45,7 +45,11 @@ class ProgressBar:
         self._live_line.draw(f"  {self._ink(what + ' ...', 'dim')}")
 
     def step(self, step: Step) -> None:
-        """Print what is due after some rows."""
+        """Print what is due after some rows; of a live stream, maybe none."""
+        if not len(step.block):
+            if self._live_line.shown and self._meter.rows:
+                self._draw()
+            return
         recorded = self._table or self._lines
         self._meter.add(step.block, step.scores if recorded else None)
         if self.looks_sorted and not self._doubted:

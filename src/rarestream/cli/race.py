@@ -106,7 +106,7 @@ def race(
         for line in _plan(racing):
             show.note(line)
     with running.stopped_by_signals(run):
-        running.learn(run, show, columns, lambda: None, None, quiet)
+        running.learn(run, show, columns, None, quiet)
         if run.interrupted and not run.rows:
             failures.exit_with("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +15,9 @@ from rarestream.cli.parser import Option, UsageError
 
 if TYPE_CHECKING:
     from rarestream.cli.columns import ColumnsShown
+    from rarestream.cli.following import Heartbeat
     from rarestream.cli.progress import ProgressBar
-    from rarestream.evaluate import TrainingRun
+    from rarestream.evaluate import Saving, TrainingRun
 
 Pace = Annotated[
     str | None,
@@ -30,11 +31,15 @@ Pace = Annotated[
 ]
 
 
-def target(output: Path | None, resume: Path | None, data: list[str], overwrite: bool) -> outputs.ModelOutput:
-    """The model file to write, checked before any row is learned."""
+def target(
+    output: Path | None, resume: Path | None, data: list[str], overwrite: bool, live: bool = False
+) -> outputs.ModelOutput:
+    """The model file to write, checked before any row is learned. A live source need not be a file."""
     path = output or resume
     if path is None:
         raise UsageError("Missing option '--output': name the model file to write with -o MODEL.")
+    if live:
+        return outputs.for_model(path, [Path(name) for name in data], overwrite, resume)
     options.check_paths(data)
     return outputs.for_model(path, outputs.files_of(data), overwrite, resume)
 
@@ -62,18 +67,56 @@ def progress_bar(run: TrainingRun, pace: str | None, json: bool, quiet: bool) ->
     return ProgressBar(run, table=table, live=not quiet and terminal, lines=json)
 
 
+def saving(
+    run: TrainingRun,
+    show: ProgressBar,
+    path: Path,
+    every: float | None,
+    *,
+    kind: str,
+    json: bool = False,
+    replaced: str | None = None,
+) -> Saving:
+    """What saves the model of a run: `replaced` is printed after the first save; JSON lines tell of each but the last.
+
+    Parameters
+    ----------
+    every
+        An int, for rows, or a float, for seconds, between two saves; None: only when `save` is called.
+    """
+    from rarestream.evaluate import Saving
+
+    class Told(Saving):
+        def save(self) -> None:
+            super().save()
+            nonlocal replaced
+            if replaced is not None:
+                show.note(replaced)
+                replaced = None
+
+        def step(self, rows: int) -> bool:
+            saved = super().step(rows)
+            if saved and json:
+                from rarestream.cli.progress import emit
+
+                emit({"event": "saved", "rows": run.model.rows, "rows_this_run": run.rows, "model": str(path)})
+            return saved
+
+    return Told(run.model, run.stream, path, every, kind)
+
+
 def learn(
     run: TrainingRun,
     show: ProgressBar,
     columns: ColumnsShown,
-    save: Callable[[], None],
-    save_every: int | None,
+    saving: Saving | None,
     quiet: bool,
+    heartbeat: Heartbeat | None = None,
 ) -> None:
-    """Learn all rows of the run, and save every `save_every` of them; say what the first rows decided, unless quiet."""
+    """Learn all rows of the run, and save the model when that is due; say what the first rows decided, unless quiet."""
     from rarestream.errors import DataError
 
-    saved, noted = 0, 0
+    noted = 0
     try:
         show.start()
         with _warnings_shown(show):
@@ -84,12 +127,16 @@ def learn(
                 for note in notes:
                     show.note(note)
                 show.step(step)
-                if save_every and run.rows - saved >= save_every:
-                    save()
-                    saved = run.rows
+                if saving is not None:
+                    saving.step(len(step.block))
+                if heartbeat is not None:
+                    heartbeat.beat(show, quiet)
         show.close()
     except DataError as error:
         show.clear()
+        if saving is not None and saving.unsaved and heartbeat is not None:
+            saving.save()  # a live source continues there
+        saved = 0 if saving is None else saving.rows
         kept = f"The model file has the first {look.counted(saved, 'row')}" if saved else "Nothing was saved"
         skip = " To skip invalid rows, pass --max-bad-rows N." if run.stream.refused == 1 else ""
         raise DataError(f"{error}\n{kept}.{skip}") from error

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
-from rarestream.cli import failures, look, options, outputs, running
-from rarestream.cli.parser import Option, UsageError
+from rarestream.cli import failures, following, look, options, outputs, running
+from rarestream.cli.durations import seconds
+from rarestream.cli.parser import Argument, Option, UsageError
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
     from rarestream.cli.progress import ProgressBar
     from rarestream.evaluate import Place, TrainingRun
     from rarestream.model import Model
+    from rarestream.readers import Stream
+    from rarestream.readers.live.stream import LiveStream
+    from rarestream.readers.sources import Source
 
 DEFAULT_LEARNER = "auto"
 
@@ -82,7 +86,13 @@ NoCalibrate = Annotated[
     bool, Option("--no-calibrate", help="Do not learn to turn scores into probabilities (predict --probability).")
 ]
 SaveEvery = Annotated[
-    int | None, Option("--save-every", metavar="ROWS", help="Also save the model every ROWS rows.", min=1)
+    str | None,
+    Option(
+        "--save-every",
+        metavar="ROWS|TIME",
+        help="Also save the model after so many rows each, such as 10000, or so long, such as 30s or 5m.",
+        default=f"with --follow, {following.SAVE_EVERY}",
+    ),
 ]
 ShowConfig = Annotated[
     bool,
@@ -90,8 +100,11 @@ ShowConfig = Annotated[
 ]
 
 
+Data = Annotated[list[str] | None, Argument("DATA", help=options.DATA_HELP)]
+
+
 def train(
-    data: options.Data,
+    data: Data = None,
     output: Output = None,
     overwrite: outputs.Overwrite = False,
     learner: LearnerName = None,
@@ -108,6 +121,11 @@ def train(
     no_calibrate: NoCalibrate = False,
     negatives_kept: options.NegativesKept = None,
     save_every: SaveEvery = None,
+    follow: following.Follow = False,
+    heartbeat: following.Beat = None,
+    dead_letters: following.DeadLetters = None,
+    stop_after: following.Idle = None,
+    lost: following.Lost = False,
     show_config: ShowConfig = False,
     progress: running.Pace = None,
     json: options.Json = False,
@@ -120,9 +138,18 @@ def train(
     Every row is scored before it is learned, so the AUC shown is that of rows the model had not seen.
     Ctrl-C saves what was learned.
     """
+    data = list(data or ())
     marks = running.marks(progress)
+    every = following.save_every(save_every, follow)
     settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
     options.check_share(negatives_kept)
+    if follow:
+        following.refuse(passes=passes, classes=classes, shuffle=getattr(reading, "shuffle", None) is not None)
+        resume = resume or following.resumed(output, data, overwrite)
+    else:
+        following.refuse_without(heartbeat=heartbeat, dead_letters=dead_letters, stop_after=stop_after, lost=lost)
+        if not data:
+            raise UsageError("Missing argument 'DATA'.")
     if classes or (resume and _is_of_many_classes(resume)):
         from rarestream.cli import many_classes
 
@@ -140,7 +167,7 @@ def train(
                 no_calibrate=no_calibrate,
             )
         many_classes.train(
-            data, output, overwrite, many, resume, passes, max_rows, scoring_only, save_every, json, quiet, reading
+            data, output, overwrite, many, resume, passes, max_rows, scoring_only, every, json, quiet, reading
         )
         return
     model = _resumed(resume, learner, settings, scale, dtype) if resume else _new(learner, settings, scale, dtype)
@@ -150,37 +177,35 @@ def train(
         model.calibrate, model.calibration = False, None
     if negatives_kept is not None:
         model.negatives_kept = negatives_kept
-    target, replaced = running.target(output, resume, data, overwrite)
+    if follow:
+        data = [following.source_of(data, model.source)]
+    target, replaced = running.target(output, resume, data, overwrite, live=follow)
 
     from rarestream.cli.columns import ColumnsShown
-    from rarestream.evaluate import Place, TrainingRun, place_in
-    from rarestream.readers.sources import expand
+    from rarestream.evaluate import TrainingRun
 
-    place = place_in(model.source, expand(data)) if resume else Place()
-    stream = reading.open(data, _read_settings(place, model, data, reading))
-    options.check_passes(passes or place.passes, stream.size)
+    stream: Stream
+    if follow:
+        place, stream = _followed(data[0], model, reading, dead_letters, stop_after, lost)
+    else:
+        place, stream = _opened(data, model, reading)
+        options.check_passes(passes or place.passes, stream.size)
     before = model.source
     run = TrainingRun(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
     show = running.progress_bar(run, progress, json, quiet)
     columns = ColumnsShown(stream, json=json, quiet=quiet, config=show_config)
     if place.known and not quiet:
         show.note(_where(place))
-    kind, saved = "scoring" if scoring_only else "resumable", False
-
-    def save() -> None:
-        nonlocal saved
-        model.save(target, kind)
-        if replaced and not saved and not quiet:
-            show.note(replaced)
-        saved = True
-
+    kind = "scoring" if scoring_only else "resumable"
+    saving = running.saving(run, show, target, every, kind=kind, json=json, replaced=None if quiet else replaced)
+    beat = following.Heartbeat(run, cast(Any, stream), saving, heartbeat, json) if follow else None
     with running.stopped_by_signals(run):
-        running.learn(run, show, columns, save, save_every, quiet)
+        running.learn(run, show, columns, saving, quiet, beat)
         if settle:
             model.finish_race()
         news = settle or target != resume or model.source != before
         if run.rows or (resume and news and not run.interrupted):
-            save()
+            saving.save()
     running.warn(run, show)
     if json:
         from rarestream.cli.progress import counts, emit, names
@@ -204,6 +229,10 @@ def train(
         _summary(run, model, show, target, scoring_only)
         if run.rows == max_rows and not run.place.complete and not run.interrupted and not scoring_only:
             show.note(f"Stopped by --max-rows. {_to_continue(data, target)}")
+    if follow:
+        if not quiet:
+            following.end(run, show, target, _to_continue(data, target, "--follow"))
+        return
     if run.interrupted:
         if not run.rows:
             failures.exit_with("interrupted before a row was learned; nothing was saved.", failures.INTERRUPTED)
@@ -217,8 +246,41 @@ def _is_of_many_classes(path: Path) -> bool:
     return is_file_of(path)
 
 
-def _to_continue(data: list[str], target: Path) -> str:
-    return "To continue:\n  " + look.quoted(["rarestream", "train", *data, "--resume", target])
+def _to_continue(data: list[str], target: Path, *flags: str) -> str:
+    return "To continue:\n  " + look.quoted(["rarestream", "train", *data, *flags, "--resume", target])
+
+
+def _opened(data: list[str], model: Model, reading: Reading) -> tuple[Place, Stream]:
+    """The data, and where a model that continues starts in them."""
+    from rarestream.evaluate import place_in
+    from rarestream.readers.sources import expand
+
+    following.refuse_followed(model.source, data)
+    sources = expand(data)
+    place = place_in(model.source, sources)
+    return place, reading.open(data, _read_settings(place, model, sources, reading))
+
+
+def _followed(
+    name: str, model: Model, reading: Reading, dead_letters: Path | None, stop_after: str | None, lost: bool
+) -> tuple[Place, LiveStream]:
+    """The live source, and where a model that continues starts in it."""
+    from rarestream.evaluate import place_of
+    from rarestream.readers.live.opening import key_of, open_live
+    from rarestream.readers.sources import Source
+
+    place = place_of(model.source, key_of(name), name)
+    settings = _read_settings(place, model, [Source(name, name, None)], reading)
+    with reading.reported():
+        stream = open_live(
+            name,
+            position=dict(place.position),
+            dead_letters=dead_letters,
+            idle=None if stop_after is None else seconds(stop_after, "--stop-after"),
+            lost=lost,
+            **{**settings, "finished": True},
+        )
+    return place, stream
 
 
 def _new(name: str | None, settings: list[str], scale: str | None, dtype: str | None) -> Model:
@@ -268,7 +330,7 @@ def _learner(name: str, settings: list[str]) -> Any:
         raise UsageError(str(error), "--set") from None
 
 
-def _read_settings(place: Place, model: Model, data: list[str], reading: Reading) -> dict[str, Any]:
+def _read_settings(place: Place, model: Model, data: Sequence[Source], reading: Reading) -> dict[str, Any]:
     """The arguments of `read`: as the model remembers for data it knows, else as given, with its base and labels."""
     from rarestream.readers.options import as_json
 
@@ -289,13 +351,12 @@ def _read_settings(place: Place, model: Model, data: list[str], reading: Reading
     return found | aside | {"finished": finished, "features": model.features}
 
 
-def _unknown_data(model: Model, data: list[str], given: dict[str, Any]) -> dict[str, Any]:
+def _unknown_data(model: Model, data: Sequence[Source], given: dict[str, Any]) -> dict[str, Any]:
     """How to read data that the model has not seen. What it learned as positive stays positive."""
     from rarestream.evaluate import reading_settings
     from rarestream.readers.options import shown_label
-    from rarestream.readers.sources import expand
 
-    learned = reading_settings(model.source, expand(data), given.get("format"))
+    learned = reading_settings(model.source, data, given.get("format"))
     classes = learned.get("classes")
     positive = learned.get("positive", None if classes is None else classes[1])
     if positive is not None and given.get("positive", positive) != positive:
@@ -323,6 +384,8 @@ def _finished(place: Place, given: bool) -> bool:
 
 
 def _where(place: Place) -> str:
+    if place.position:
+        return f"Continuing after row {look.count(place.rows)}."
     if place.resized:
         return f"The data have changed in size: continuing after row {look.count(place.rows)} of pass {place.number}."
     if place.complete:

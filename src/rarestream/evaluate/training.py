@@ -313,7 +313,8 @@ def train(
 
     try:
         for step in run:
-            meter.add(step.block, step.scores if wanted else None)
+            if len(step.block):
+                meter.add(step.block, step.scores if wanted else None)
             if show is not None:
                 show.step()
             if saving is not None:
