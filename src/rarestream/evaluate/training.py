@@ -368,6 +368,7 @@ class Saving:
                 f"train: save_every must be a number of rows >= 1, or of seconds > 0 such as 30.0, got {every!r}."
             )
         self._model, self._stream, self._path, self._every, self._kind = model, stream, path, every, kind
+        self._begins = isinstance(stream, LiveStream)
         self.unsaved = 0  # rows that were learned since the last save
         self.rows = 0  # that were learned before it, in this run
         self.at = time.monotonic()  # when that was, or when training began
@@ -375,6 +376,9 @@ class Saving:
     def step(self, rows: int) -> bool:
         """Count rows that were learned; save the model if that is due, and return whether it was saved."""
         self.unsaved += rows
+        if self._begins and not rows:  # the position that a live stream starts at: what comes after it is not lost
+            self.save()
+            return True
         if self._every is None or not self.unsaved:
             return False
         due = self.unsaved if isinstance(self._every, int) else time.monotonic() - self.at
@@ -389,6 +393,7 @@ class Saving:
         if live is not None:
             live.flush()
         self._model.save(self._path, self._kind)
+        self._begins = False
         if live is not None:
             live.saved()
         self.rows, self.unsaved, self.at = self.rows + self.unsaved, 0, time.monotonic()

@@ -79,7 +79,7 @@ def test_a_file_that_is_rotated_while_it_is_followed(tmp_path, name):
             add(tmp_path / name, [*rows(10, 14), rows(14, 15)[0].rstrip("\n")])  # its writer has not noticed yet
             add(log, rows(15, 20))
     assert found == list(range(20))
-    assert stream.take_notes() == [f"{log}: was rotated; the new file is read from its start."]
+    assert stream.take_notes() == [f"{log}: was rotated; the next file is read from its start."]
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -14,6 +14,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 
 from rarestream.errors import DataError, advice, plain
 from rarestream.readers.chunks import BYTE_ORDER_MARK
@@ -56,7 +57,7 @@ class FileSource(LineSource):
         self._lost = lost
         self._stopping = threading.Event()
         self._file: _OpenFile | None = None
-        self._next: list[_OpenFile] = []  # rotated files that come after the one that is open, oldest first
+        self._before: _OpenFile | None = None  # the file that was read to its end before
         self._grew = 0.0  # when the open file has last grown, or still had the name
         self._missing_said = False
 
@@ -73,13 +74,10 @@ class FileSource(LineSource):
         if self._is(self.path, position):
             self._file = _OpenFile(self.path, offset, line)
             return
-        rotated = self._rotated()
-        for number, path in enumerate(rotated):
+        for path, _ in self._rotated():
             if self._is(path, position):
                 self.notes.append(f"{self.name}: was rotated; its rest is read from {plain(path)}.")
                 self._file = _OpenFile(path, offset, line)
-                # Opened now: the next rotation gives them other names.
-                self._next = [_OpenFile(later, 0, 0) for later in rotated[number + 1 :]]
                 return
         if self._lost:
             self.notes.append(
@@ -109,19 +107,28 @@ class FileSource(LineSource):
         head = first_text(Source(path, path, now.st_size, path), covered)
         return len(head) == covered and zlib.crc32(head) == position.get("crc32")
 
-    def _rotated(self) -> list[str]:
+    def _rotated(self) -> list[tuple[str, os.stat_result]]:
         """Return the files beside this one that have its name and a number or a date, oldest first."""
         folder, base = os.path.split(os.path.abspath(self.path))
         stem, suffix = os.path.splitext(base)
         number, packed = r"[.-]\d[\d.:T_-]*", "(?:" + "|".join(re.escape(method) for method in METHODS) + ")?"
         named = re.compile(f"(?:{re.escape(base)}{number}|{re.escape(stem)}{number}{re.escape(suffix)}){packed}", re.I)
         with os.scandir(folder) as entries:
-            found = [
-                (entry.stat().st_mtime_ns, entry.path)
-                for entry in entries
-                if named.fullmatch(entry.name) and entry.is_file()
-            ]
-        return [path for _, path in sorted(found)]
+            found = []
+            for entry in entries:
+                if named.fullmatch(entry.name):
+                    with suppress(OSError):  # renamed by the next rotation, or gone
+                        found.append((entry.path, os.stat(entry.path)))
+        # Renaming a file changes its ctime: it tells which of two that were last written at the same time came first.
+        return sorted(found, key=lambda one: (one[1].st_mtime_ns, one[1].st_ctime_ns, one[0]))
+
+    def _after(self, file: _OpenFile) -> str | None:
+        """Return the file that was rotated next after one; None if there is none: the one that has the name follows."""
+        rotated = self._rotated()
+        for number, (_, now) in enumerate(rotated):
+            if file.is_same(now):
+                return rotated[number + 1][0] if number + 1 < len(rotated) else None
+        return next((path for path, now in rotated if now.st_mtime_ns > file.written), None)
 
     def head(self) -> bytes:
         return b"" if self._file is None or not self._file.offset else self._file.head()
@@ -142,24 +149,27 @@ class FileSource(LineSource):
 
     def _opened(self) -> TextLines | None:
         """Open the next file: a rotated one, or the one that has the name now. Its first lines move the position."""
-        if self._next:
-            self._file = self._next.pop(0)
-        else:
-            try:
-                regular = stat.S_ISREG(os.stat(self.path).st_mode)
-                if not regular:
-                    raise DataError(f"{self.name}: is not a regular file. Check the name.")
-                self._file = _OpenFile(self.path, 0, 0)
-            except OSError as error:
-                if not isinstance(error, FileNotFoundError):
-                    raise DataError(f"{self.name}: cannot be read: {(error.strerror or '').lower()}.") from None
-                if not self._missing_said:
-                    self._missing_said = True
-                    self.notes.append(f"{self.name}: is not there yet; waiting for it.")
+        path = (None if self._before is None else self._after(self._before)) or self.path
+        try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise DataError(f"{self.name}: is not a regular file. Check the name.")
+            opened = _OpenFile(path, 0, 0)
+        except FileNotFoundError:
+            if not self._missing_said:
+                self._missing_said = True
+                self.notes.append(f"{self.name}: is not there yet; waiting for it.")
+            return None
+        except OSError as error:
+            raise DataError(f"{self.name}: cannot be read: {(error.strerror or '').lower()}.") from None
+        if self._before is not None:
+            now = self._after(self._before)
+            if now is not None and not opened.is_same(os.stat(now)):  # files were rotated just now: look again
+                opened.close()
                 return None
+        self._file, self._before = opened, None
         self._missing_said = False
         self._grew = time.monotonic()
-        return self._file.lines(b"")
+        return opened.lines(b"")
 
     def _read(self, file: _OpenFile) -> TextLines | None:
         """Return whole rows of the open file, if there are new ones; see whether it was rotated or truncated."""
@@ -180,13 +190,12 @@ class FileSource(LineSource):
             self._grew = time.monotonic()
             return None
         # A program that has not noticed yet that its log was rotated still writes to the old file for a moment.
-        if not file.finished and time.monotonic() - self._grew < GRACE:
+        if not file.finished and time.monotonic() - self._grew < GRACE and self._after(file) is None:
             return None
         rest = file.last_lines()
-        self._file = None
+        self._file, self._before = None, file
         file.close()
-        if not self._next:
-            self.notes.append(f"{self.name}: was rotated; the new file is read from its start.")
+        self.notes.append(f"{self.name}: was rotated; the next file is read from its start.")
         return rest if rest.text else None
 
     def behind(self) -> str:
@@ -198,10 +207,9 @@ class FileSource(LineSource):
         self._stopping.set()
 
     def close(self) -> None:
-        for file in (self._file, *self._next):
-            if file is not None:
-                file.close()
-        self._file, self._next = None, []
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 class _OpenFile:
@@ -214,6 +222,7 @@ class _OpenFile:
         self._device, self._inode = now.st_dev, now.st_ino
         self.offset, self._line = offset, line  # of the rows that were returned
         self.truncated = False
+        self.written = 0  # when it was last written, once it is closed
         self._unfinished = Unfinished(self.name)
         self._head = b""
         self._text = None
@@ -296,13 +305,16 @@ class _OpenFile:
             "crc32": zlib.crc32(self._head[:covered]),
         }
 
+    def is_same(self, other: os.stat_result) -> bool:
+        """Return whether this is the file that something is known of."""
+        return (other.st_dev, other.st_ino) == (self._device, self._inode)
+
     def has_name(self, path: str) -> bool:
         """Return whether this is the file that has the name, or there is none that has."""
         try:
-            now = os.stat(path)
+            return self.is_same(os.stat(path))
         except OSError:
             return True  # a rotation is over when the new file is there
-        return (now.st_dev, now.st_ino) == (self._device, self._inode)
 
     def left(self) -> int:
         """Return the bytes that are not read yet."""
@@ -312,6 +324,8 @@ class _OpenFile:
             return 0
 
     def close(self) -> None:
+        """Close the file; `written` tells when that was last done."""
+        self.written = os.fstat(self._fd).st_mtime_ns
         os.close(self._fd)
         if self._text is not None:
             self._raw.close()

@@ -113,7 +113,8 @@ class LineSource(ABC):
     def take(self, patience: float) -> Lines | None:
         """Return the next lines, about MOST_TEXT bytes of them at most; None if none came in `patience` seconds.
 
-        A line that has come is delivered after LINGER seconds at the latest.
+        A line that has come is delivered after LINGER seconds at the latest. Lines without text only move the position:
+        to a file that was just opened, or to where a topic ended when it was opened.
 
         Raises
         ------

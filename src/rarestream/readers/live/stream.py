@@ -240,12 +240,13 @@ class LineStream(LiveStream):
             if taken is not None and not taken.text:
                 if not parts:
                     self._position = taken.position(0)
+                    yield from self._waits()  # the position has moved
                 continue
             if taken is not None:
                 began = began or time.monotonic()
                 parts.append(taken)
             over = self._over or (taken is None and self._idle_for_long)
-            if over and (not parts or self.replayable):
+            if over and (not parts or (self._reading.stopped and self.replayable)):
                 return None
             if parts:
                 lines = parts[0] if len(parts) == 1 else JoinedLines(parts)
