@@ -4,7 +4,7 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test test-spark java check-native lint bench bench-against docs fuzz torture clean
+.PHONY: demo test test-spark java check-native lint bench bench-against docs fuzz torture kill-test clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
@@ -84,6 +84,11 @@ docs: .venv/installed-docs
 
 clean:
 	rm -rf build .venv docs/_build
+
+# Training that follows a live source, killed a hundred times: make kill-test KILLS=20 ARGS="--only file,kafka"
+kill-test: KILLS ?= 100
+kill-test: .venv/installed-test
+	$(BIN)/python -m tests.live_kills --kills $(KILLS) $(ARGS)
 
 # A parser under libFuzzer and sanitizers; each has a target in fuzz: make fuzz PARSER=vw SECONDS=3600
 fuzz: PARSER ?= svmlight
