@@ -166,6 +166,7 @@ def test_a_model_that_has_not_followed_the_source_is_not_touched(log, tmp_path):
         (["--passes", "2"], "cannot be combined with --follow"),
         (["--shuffle", "1"], "cannot be combined with --follow"),
         (["--classes", "all"], "cannot be combined with --follow"),
+        (["--scoring-only"], "cannot be combined with --follow"),
         (["--save-every", "soon"], "a number of rows, such as 10000, or a time"),
         (["--save-every", "0"], "at least one row"),
         (["--heartbeat", "5"], "must be a duration"),

@@ -145,6 +145,8 @@ def train(
     options.check_share(negatives_kept)
     if follow:
         following.refuse(passes=passes, classes=classes, shuffle=getattr(reading, "shuffle", None) is not None)
+        if scoring_only:
+            raise UsageError("cannot be combined with --follow: the position is saved with a model that can continue.")
         resume = resume or following.resumed(output, data, overwrite)
     else:
         following.refuse_without(heartbeat=heartbeat, dead_letters=dead_letters, stop_after=stop_after, lost=lost)
