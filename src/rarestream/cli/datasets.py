@@ -129,13 +129,15 @@ class _Progress:
 
     def __call__(self, now: Any) -> None:
         if isinstance(now, int):
-            step, text = "preparing", f"preparing {self._name}: {look.count(now)} rows"
+            step, begin, text = "prepare", f"preparing {self._name}", f"preparing {self._name}: {look.count(now)} rows"
         else:
-            step = now.file
-            total = "" if now.total is None else f" of {look.size(now.total)} ({look.share(now.bytes, now.total)})"
+            total = "" if now.total is None else f" of {look.size(now.total)}"
             text = f"downloading {now.file}: {look.size(now.bytes)}{total}"
+            step, begin = now.file, f"downloading {now.file}{f' ({look.size(now.total)})' if now.total else ''}"
+            if now.bytes:
+                begin = f"continuing {now.file} after {look.size(now.bytes)}{total}"
         if not self._live_line.shown and step not in self._begun:
-            self._ink.line(f"{text} ...")
+            self._ink.line(f"{begin} ...")
         elif self._live_line.shown and time.monotonic() - self._drawn >= REDRAWN:
             self._drawn = time.monotonic()
             self._live_line.draw(look.cut(plain(text), look.width() - 1))

@@ -21,7 +21,6 @@ alphabetical order.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,7 +190,7 @@ def _member(path: Path, member: str) -> Iterator[BinaryIO]:
             if name is None:
                 raise _no_member(path, member)
             with archive.open(name) as opened:
-                yield _Guarded(opened, path)  # type: ignore[misc]
+                yield _Guarded(opened, path, member)  # type: ignore[misc]
         return
     import tarfile
 
@@ -200,7 +199,7 @@ def _member(path: Path, member: str) -> Iterator[BinaryIO]:
             if one.isfile() and _matches(one.name, member):
                 extracted = archive.extractfile(one)
                 assert extracted is not None
-                yield _Guarded(extracted, path)  # type: ignore[misc]
+                yield _Guarded(extracted, path, member)  # type: ignore[misc]
                 return
             archive.members = []  # type: ignore[attr-defined]  # tarfile remembers all that it has passed
     raise _no_member(path, member)
@@ -217,9 +216,9 @@ def _no_member(path: Path, member: str) -> DataError:
 class _Guarded:
     """A file in an archive: the many errors of damaged archives become DataError, in whatever thread reads it."""
 
-    def __init__(self, file: Any, path: Path) -> None:
+    def __init__(self, file: Any, path: Path, member: str) -> None:
         self._file, self._path = file, path
-        self.name = f"{path}/{os.path.basename(file.name)}"
+        self.name = f"{path}/{member}"
 
     def read(self, size: int = -1) -> bytes:
         with _read_errors(self._path):

@@ -19,7 +19,7 @@ import numpy as np
 from rarestream.blocks import Block
 from rarestream.datasets.catalogue import DATA_SETS, DataSet
 from rarestream.datasets.originals import ORIGINALS, Found, blocks, prepared_path, unit
-from rarestream.errors import DataError, plain
+from rarestream.errors import DataError, OutputError, plain
 from rarestream.system import write_whole
 
 FORMAT = 1  # of prepared files: those of another one are prepared again
@@ -104,7 +104,13 @@ def prepare(folder: Path, found: Found, report: Report | None = None) -> Path:
 
     known = DATA_SETS[found.name]
     path = prepared_path(folder, found.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{plain(path.parent)}: cannot be made ({error.strerror}). Prepared files are written there: copy the "
+            "files to a folder that can be written."
+        ) from None
     counts = Counts()
     rows = counts.watch(blocks(found), report)
 
