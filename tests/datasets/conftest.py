@@ -28,6 +28,8 @@ class Server:
     cuts: list[int] = field(default_factory=list)  # bytes after which the next answers end, one each
     statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)  # of the next answers, one each
     wrong_start: int = 0  # added to where it says that a part starts
+    stall: int | None = None  # bytes after which it says nothing more, and keeps the connection
+    end: threading.Event = field(default_factory=threading.Event)  # of the test
     asked: list[dict[str, str]] = field(default_factory=list)  # headers of the requests
 
     def original(self, name: str = "rows.bz2", **known: Any) -> Original:
@@ -81,7 +83,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         cut = self.at.cuts.pop(0) if body and self.at.cuts else len(body)
         with contextlib.suppress(ConnectionError):
-            self.wfile.write(body[:cut])
+            if self.at.stall is None:
+                self.wfile.write(body[:cut])
+                return
+            self.wfile.write(body[: self.at.stall])
+            self.at.end.wait()
 
 
 @pytest.fixture
@@ -94,5 +100,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield made
+        made.end.set()
         listening.shutdown()
         thread.join()

@@ -7,6 +7,8 @@ import bz2
 import gzip
 import io
 import json
+import signal
+import sys
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -27,6 +29,7 @@ from rarestream.evaluate.synthetic import write_svmlight
 from rarestream.reproduce import protocol
 from rarestream.reproduce.datasets import sources
 from rarestream.reproduce.paper import numbers
+from tests import children
 from tests.program import run
 
 PAPER = [name for name in datasets.names() if not datasets.info(name).packaged]
@@ -350,6 +353,28 @@ def test_the_command_says_what_is_missing_and_what_went_wrong(served, tmp_path):
     done = run("datasets", "reviews", "--data-dir", tmp_path)
     assert done.exit_code == 0
     assert "warning: " in done.stderr and "2 rows, 1 of them positive; reviews has 8,000" in done.stderr
+
+
+def test_ctrl_c_ends_the_command_and_the_next_one_continues(served, tmp_path):
+    served.stall = 30
+    code = (
+        "import sys; from dataclasses import replace; from rarestream.cli.app import run\n"
+        "from rarestream.datasets.catalogue import DATA_SETS, Original\n"
+        "original = Original('real-sim.bz2', sys.argv[1])\n"
+        "DATA_SETS['real-sim'] = replace(DATA_SETS['real-sim'], originals=(original,))\n"
+        "run(['datasets', 'real-sim', '--data-dir', sys.argv[2]])"
+    )
+    part = tmp_path / "real-sim.bz2.part"
+    command = [sys.executable, "-c", code, served.original("real-sim.bz2").url, tmp_path]
+    with children.Child(command) as child:
+        child.until(lambda: len(served.asked) == 1 and part.exists())
+        child.line("stderr")  # it has begun
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate()
+    assert child.returncode == 130
+    assert f"interrupted; what has been downloaded is kept in {tmp_path}. Rerun the same command" in told
+    served.stall = None
+    assert run("datasets", "real-sim", "--data-dir", tmp_path).exit_code == 0
 
 
 def test_the_reproduction_finds_what_was_prepared_and_the_originals(served, tmp_path):

@@ -11,7 +11,8 @@ No ranking is better than that by the log odds: their AUC is an upper limit for 
 With noise, the labels of that share of the rows say nothing of them: they are positive with the probability of any row.
 Other rows are as before, so that the share of positives stays, the order of the log odds too, and only their AUC falls:
 
-    probability of a positive = (1 - noise) / (1 + exp(-log odds)) + noise * positives.
+    probability of a positive = (1 - noise) / (1 + exp(-log odds)) + noise * positives,
+    best AUC = (1 - noise) * (best AUC without noise) + noise / 2.
 
 In a drifting stream the planted columns stay and their weights turn over. With t the number of the row, every planted
 weight w_j moves from one independent Gaussian number to the next along a quarter of a circle, each with a phase u_j of
