@@ -20,7 +20,7 @@ def pictures():
     return module
 
 
-@pytest.mark.parametrize(("name", "rows"), [("share", 8000), ("drift", 4 * 8192), ("noise", 1000), ("delays", 1000)])
+@pytest.mark.parametrize(("name", "rows"), [("share", 8000), ("drift", 2 * 8192), ("noise", 1000), ("delays", 1000)])
 def test_a_picture_is_drawn(pictures, tmp_path, name, rows):
     path = tmp_path / f"{name}.svg"
     figure = getattr(pictures, name)(rows)

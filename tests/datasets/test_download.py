@@ -228,6 +228,17 @@ def test_without_a_server_the_message_says_what_to_do(tmp_path, monkeypatch):
     )
 
 
+def test_a_server_that_falls_silent_is_asked_for_the_rest(serving, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "TIMEOUT", 0.2)
+    serving.stall = 400_000
+    assert download(serving.original(), tmp_path, pauses=()).read_bytes() == CONTENT
+    assert len(serving.asked) >= 3 and None not in serving.starts[1:]
+    (tmp_path / "rows.bz2").unlink()
+    serving.stall = 0
+    with pytest.raises(DownloadError, match=r"it was silent for 0 seconds"):
+        download(serving.original(), tmp_path, pauses=())
+
+
 def test_redirects_are_followed_a_few_times(serving, tmp_path):
     there = {"Location": f"{serving.address}/elsewhere"}
     serving.statuses = [(302, there), (307, {"Location": "/relative"})]

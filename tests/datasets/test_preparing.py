@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rarestream import Block, DataError, datasets, read
@@ -404,6 +404,7 @@ def test_other_originals_are_never_downloaded():
     assert all(not one.url for others in OTHER_ORIGINALS.values() for one in others)
 
 
+@settings(max_examples=30, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(

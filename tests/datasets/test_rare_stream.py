@@ -108,6 +108,8 @@ def test_a_learner_comes_close_to_the_best_auc_and_not_beyond():
     block = concatenate(held_out)
     found, best = auc(block.labels, model.score(block)), held_out.best_auc()
     assert best - 0.05 < found < best
+    another = held_out.held_out(100)
+    assert another.part not in (0, 1, 2)  # part 2 is what the intercept was fitted to
     assert (concatenate(held_out)[:100].indices != concatenate(stream)[:100].indices).any()
 
 
@@ -206,6 +208,9 @@ def test_tables_as_json_lines_and_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ({"rows": 1e5}, "rows must be a whole number, got 100000.0"),
+        ({"fields": [2.5]}, "fields must be a whole number, got 2.5"),
+        ({"fields": "many"}, "fields must be a whole number, got 'm'"),
         ({"rows": 0}, "rows must be at least 1, got 0"),
         ({"positives": 0.0}, "positives must be between 0 and 1, got 0.0"),
         ({"positives": 1.0}, "positives must be between"),

@@ -279,7 +279,8 @@ def _opened(part: Path) -> Iterator[BinaryIO]:
             yield file
         finally:
             if not file.seek(0, os.SEEK_END):  # nothing came
-                part.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # Windows does not remove open files
+                    part.unlink()
 
 
 def _start_over(file: BinaryIO, part: Path) -> int:

@@ -16,8 +16,9 @@ machines.
 from __future__ import annotations
 
 import math
+import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -129,8 +130,9 @@ class RareStream:
 
         With drift its rows, too, begin with the truth of the first row.
         """
-        _require(rows >= 1, "rows", "at least 1", rows)
-        return replace(self, rows=rows, part=HELD_OUT + self.part)
+        _require(_whole(rows, "rows") >= 1, "rows", "at least 1", rows)
+        part = HELD_OUT if self.part < HELD_OUT else self.part + 2  # those of part 2 determine the intercept
+        return replace(self, rows=rows, part=part)
 
     def dicts(self) -> Iterator[tuple[dict[str, str], int]]:
         """Yield every row as a dict of fields and values, with its label, 1 or 0."""
@@ -333,6 +335,9 @@ def make_rare_stream(
     >>> model.progress.auc < stream.best_auc()
     True
     """
+    rows, drift, planted, seed = (
+        _whole(value, name) for name, value in (("rows", rows), ("drift", drift), ("planted", planted), ("seed", seed))
+    )
     _require(rows >= 1, "rows", "at least 1", rows)
     _require(0 < positives < 1, "positives", "between 0 and 1", positives)
     _require(drift >= 0, "drift", ">= 0 rows", drift)
@@ -342,16 +347,25 @@ def make_rare_stream(
     _require(planted >= 0, "planted", "at least 0", planted)
     _require(0 <= strength < 100, "strength", "between 0 and 100", strength)
     _require(seed >= 0, "seed", "at least 0", seed)
-    if isinstance(fields, int):
-        _require(1 <= fields <= MOST_FIELDS, "fields", f"between 1 and {MOST_FIELDS:,}", fields)
-    else:
+    if isinstance(fields, Iterable):
+        fields = [_whole(size, "fields") for size in fields]
         _require(
             len(fields) > 0 and min(fields) >= 1, "fields", "at least one number of values, each at least 1", fields
         )
         total = f"{sum(fields):,} values"
         _require(sum(fields) <= MOST_VALUES, "fields", f"of at most {MOST_VALUES:,} values together", total)
+    else:
+        fields = _whole(fields, "fields")
+        _require(1 <= fields <= MOST_FIELDS, "fields", f"between 1 and {MOST_FIELDS:,}", fields)
     truth = Planted.plant(seed, positives, planted, strength, drift=drift, fields=fields, noise=noise)
     return RareStream(rows, label_delay, rate, truth)
+
+
+def _whole(value: Any, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise DataError(f"make_rare_stream: {name} must be a whole number, got {plain(repr(value))}.") from None
 
 
 def _require(met: bool, name: str, rule: str, value: object) -> None:
