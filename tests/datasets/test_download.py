@@ -150,13 +150,13 @@ def test_a_file_of_unknown_length_is_complete_where_it_ends(serving, tmp_path):
 
 def test_a_wrong_checksum_is_refused_and_nothing_stays(serving, tmp_path):
     original = serving.original(sha256="0" * 64, bytes=len(CONTENT))
-    with pytest.raises(DownloadError, match=rf"has the SHA-256 {digest(CONTENT)}, where 0000.* is published"):
+    with pytest.raises(DownloadError, match=rf"has the SHA-256 {digest(CONTENT)}, where 0000.* is right"):
         download(original, tmp_path, pauses=NO_PAUSES)
     assert files(tmp_path) == set()
 
 
 def test_a_wrong_size_is_refused_before_it_is_fetched(serving, tmp_path):
-    with pytest.raises(DownloadError, match="has 1,000,000 bytes, where 5 is published"):
+    with pytest.raises(DownloadError, match="has 1,000,000 bytes, where 5 is right"):
         download(serving.original(sha256="0" * 64, bytes=5), tmp_path, pauses=NO_PAUSES)
     assert files(tmp_path) == set()
 

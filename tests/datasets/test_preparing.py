@@ -146,7 +146,7 @@ def test_imdb_counts_columns_from_zero_and_is_positive_above_five(tmp_path, coun
 
 def test_an_archive_with_another_checksum_than_the_published_one_is_refused(tmp_path):
     tar(tmp_path / "aclImdb_v1.tar.gz", IMDB)
-    with pytest.raises(datasets.DownloadError, match=r"aclImdb_v1.tar.gz: has .* bytes, where 84,125,825 is published"):
+    with pytest.raises(datasets.DownloadError, match=r"aclImdb_v1.tar.gz: has .* bytes, where 84,125,825 is right"):
         datasets.load("imdb", tmp_path, download=False)
 
 

@@ -1,8 +1,8 @@
 """What there is to know of each data set before it is read: two tables in the package, and the seven sets of the paper.
 
 The rows, positives and features of the paper's sets are those of its Table I, except that farm-ads has 54,877 features:
-the table says one less. Of their files only aclImdb_v1.tar.gz has a published size and checksum; the others are
-recorded when they are first downloaded (download.py).
+the table says one less. Of their files, size and checksum of aclImdb_v1.tar.gz are known, from other programs that
+download it; those of the others are recorded when they are first downloaded (download.py).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Original(NamedTuple):
         Of an archive: the files in it that are read, in the order of their rows. Unpacked in the folder they are used
         as well.
     bytes : int or None
-        Size of the file, if it is published.
+        Size of the file, if it is known.
     sha256 : str or None
-        Checksum of the file, if it is published.
+        Checksum of the file, if it is known.
     """
 
     name: str
@@ -102,7 +102,7 @@ REVIEWS = tuple(
     for label in ("positive", "negative")
     for domain in ("books", "dvd", "electronics", "kitchen")
 )
-RESEARCH = "no license stated; cite for research"
+NONE, RESEARCH = "no license stated", "for research, with citation"
 
 DATA_SETS = {
     one.name: one
@@ -137,7 +137,7 @@ DATA_SETS = {
             rows=72_309,
             positives=22_238,
             features=20_958,
-            license=RESEARCH,
+            license=NONE,
             source="UseNet articles by A. McCallum; LIBSVM data",
         ),
         _paper(
@@ -210,7 +210,7 @@ DATA_SETS = {
             rows=19_996,
             positives=9_999,
             features=1_355_191,
-            license=RESEARCH,
+            license=NONE,
             source="20 Newsgroups by K. Lang, as in S. S. Keerthi and D. DeCoste, JMLR 6, 2005; LIBSVM data",
         ),
         _paper(

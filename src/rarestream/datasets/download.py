@@ -5,8 +5,8 @@ told of it (ETag, date, size). The rest is asked for with Range and If-Range, so
 sends the new one from its start, and so does one that knows no ranges. Whether the answer continues the part is
 checked all the same: where it starts, the size of the whole, the ETag.
 
-The size and the checksum of a complete file are compared with those that are known. Where its publisher gives none,
-those of the first download are recorded as NAME.sha256.json, and a later download has to have them too.
+The size and the checksum of a complete file are compared with those that are known. Where none are, those of the first
+download are recorded as NAME.sha256.json, and a later download has to have them too.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ def _check_complete(original: Original, folder: Path, file: BinaryIO, part: Path
 class _Known(NamedTuple):
     bytes: int | None
     sha256: str
-    recorded: Path | None  # where the first download was recorded; None: published
+    recorded: Path | None  # where the first download was recorded; None: known without one
 
 
 def _known(original: Original, folder: Path) -> _Known | None:
@@ -408,7 +408,7 @@ def _another(
 ) -> str:
     what = original.url if path is None else plain(path)
     if recorded is None:
-        return f"{what}: has {found}, where {expected} is published. Fetch it again, or from elsewhere."
+        return f"{what}: has {found}, where {expected} is right. Fetch it again, or from elsewhere."
     return (
         f"{what}: has {found}, where the first download had {expected}: the file has changed. If that is right, remove "
         f"{plain(recorded)}."
