@@ -217,7 +217,8 @@ def _refused(original: Original, error: urllib.error.HTTPError, have: int, part:
         if total == have and meta.get("total") == total:
             return
         raise _StaleError("the part is longer than the file")
-    reason = f"the server answers {error.code} ({plain(error.reason)})"
+    words = " ".join(str(error.reason).split()).rstrip(".:")  # those of too many redirects are several lines
+    reason = f"the server answers {error.code} ({plain(words)})"
     if error.code in RETRIED:
         wait = _number(error.headers.get("Retry-After"))
         raise _RetryError(reason, None if wait is None else float(wait))
