@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import rarestream
+import rarestream.datasets
 import rarestream.river
 import rarestream.sklearn
 from rarestream.learners import learner_classes
@@ -57,6 +58,22 @@ def test_the_public_names_for_river():
     classifiers = [cls.__name__ for cls in learner_classes()]
     assert rarestream.river.__all__ == sorted([*classifiers, "RollingAuc", "StreamingAuc"])
     assert all(hasattr(rarestream.river, name) for name in rarestream.river.__all__)
+
+
+def test_the_public_names_of_data_sets():
+    assert rarestream.datasets.__all__ == [
+        "DataSet",
+        "DownloadError",
+        "Original",
+        "RareStream",
+        "info",
+        "is_present",
+        "load",
+        "make_rare_stream",
+        "names",
+        "user_folder",
+    ]
+    assert all(hasattr(rarestream.datasets, name) for name in rarestream.datasets.__all__)
 
 
 def loaded_by(*words: str) -> set[str]:

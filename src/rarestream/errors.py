@@ -51,6 +51,10 @@ class OutputError(RarestreamError, OSError):
     """A file that cannot be written. An existing file is unchanged."""
 
 
+class DownloadError(RarestreamError, OSError):
+    """A file that could not be downloaded. What has come of it is kept: the next attempt continues there."""
+
+
 class MissingExtraError(RarestreamError, ImportError):
     """An optional dependency is not installed. The message names the extra that installs it."""
 

@@ -6,7 +6,6 @@ import csv
 import json
 import lzma
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +14,8 @@ from tests import children
 from tests.program import run
 
 LARGEST = 200_000  # bytes; they are part of every wheel
+PACKAGED = ["flights", "sms"]
+NAMES = "flights, sms, real-sim, farm-ads, rcv1b, imdb, reviews, news20b, avazu"
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -22,7 +23,7 @@ def rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file, strict=True))
 
 
-@pytest.mark.parametrize("name", datasets.names())
+@pytest.mark.parametrize("name", PACKAGED)
 def test_a_table_is_as_described(name: str):
     about = datasets.info(name)
     found = rows(name)
@@ -34,7 +35,7 @@ def test_a_table_is_as_described(name: str):
     assert all(None not in row and None not in row.values() for row in found)  # no row is longer or shorter
 
 
-@pytest.mark.parametrize("name", datasets.names())
+@pytest.mark.parametrize("name", PACKAGED)
 def test_a_table_is_small_and_its_license_stands_beside_it(name: str):
     path, about = datasets.load(name), datasets.info(name)
     assert path.stat().st_size < LARGEST
@@ -51,18 +52,24 @@ def test_the_flights_are_in_order_of_time():
 
 def test_an_unknown_name_is_an_error_that_lists_the_names():
     with pytest.raises(
-        DataError, match=r"no data set is called 'flight'; did you mean 'flights'\? There are flights, sms\."
+        DataError, match=rf"no data set is called 'flight'; did you mean 'flights'\? There are {NAMES}\."
     ):
         datasets.load("flight")
-    with pytest.raises(DataError, match=r"no data set is called 'zzz'; there are flights, sms\."):
+    with pytest.raises(DataError, match=rf"no data set is called 'zzz'; there are {NAMES}\."):
         datasets.info("zzz")
+
+
+def test_some_are_part_of_the_package_and_the_others_are_the_papers():
+    assert ", ".join(datasets.names()) == NAMES
+    assert [name for name in datasets.names() if datasets.info(name).packaged] == PACKAGED
+    assert all(datasets.is_present(name) for name in PACKAGED)
 
 
 def test_importing_the_names_reads_nothing():
     code = "import sys; from rarestream import datasets; datasets.names(); print(*sys.modules)"
     loaded = set(children.run([sys.executable, "-c", code]).stdout.split())
     assert "rarestream.datasets" in loaded
-    assert not loaded & {"numpy", "importlib.resources", "lzma"}
+    assert not loaded & {"numpy", "importlib.resources", "lzma", "urllib.request", "rarestream.readers"}
 
 
 def test_the_command_lists_the_tables_and_prints_a_path():
@@ -70,7 +77,8 @@ def test_the_command_lists_the_tables_and_prints_a_path():
     assert listed.exit_code == 0
     for name in datasets.names():
         assert f"\n{name}  " in f"\n{listed.stdout}"
-        assert datasets.info(name).license in listed.stdout
+        assert datasets.info(name).license in listed.stdout.replace("\n  ", " ")
+    for name in PACKAGED:
         assert f'train "$(rarestream datasets {name})" --label {datasets.info(name).label}' in listed.stdout
         assert run("datasets", name).stdout == f"{datasets.load(name)}\n"
 
@@ -78,11 +86,14 @@ def test_the_command_lists_the_tables_and_prints_a_path():
 def test_the_command_refuses_other_names():
     refused = run("datasets", "flight")
     assert refused.exit_code == 2
-    assert "must be one of flights, sms, got 'flight'. Did you mean flights?" in refused.stderr
+    assert f"must be one of {NAMES}, got 'flight'. Did you mean flights?" in refused.stderr
 
 
-def test_the_command_prints_json():
-    lines = [json.loads(line) for line in run("datasets", "--json").stdout.splitlines()]
+def test_the_command_prints_json(tmp_path):
+    lines = [json.loads(line) for line in run("datasets", "--json", "--data-dir", tmp_path).stdout.splitlines()]
     assert [line["name"] for line in lines] == datasets.names()
-    assert all(Path(line["path"]) == datasets.load(line["name"]) for line in lines)
+    for line in lines:
+        packaged = line["name"] in PACKAGED
+        assert line["present"] is packaged
+        assert line["path"] == (str(datasets.load(line["name"])) if packaged else None)
     assert json.loads(run("datasets", "sms", "--json").stdout)["text"] == ["message"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
-from rarestream import Block, Model, auc, read
+from rarestream import Model, auc, read
 from rarestream.blocks import concatenate
 from rarestream.evaluate import evaluate, train
 from rarestream.evaluate.synthetic import BLOCK, FIELDS, Planted, write_svmlight
@@ -49,9 +51,46 @@ def test_written_and_read_they_are_the_same_rows(planted, tmp_path):
         assert (block.labels == made.labels).all()
 
 
-def test_only_ones_can_be_written(tmp_path):
-    with pytest.raises(ValueError, match="all values must be 1"):
-        write_svmlight([Block.of(np.full((1, 2), 2.0), [1])], tmp_path / "rows.svm")
+def test_a_file_is_there_complete_or_not_at_all(planted, tmp_path):
+    def broken():
+        yield from (part.block for part in planted.rows(100))
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_svmlight(broken(), tmp_path / "rows.svm")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_streams_of_earlier_versions_keep_their_bits():
+    digest = hashlib.sha256()
+    for stream in (Planted.plant(3), Planted.plant(3, drift=9000)):
+        for part in stream.rows(20_000):
+            digest.update(part.block.indices.tobytes() + part.block.labels.tobytes())
+    assert digest.hexdigest() == "775642e1e367fe88f53853ed9425f67af14461575f33faf00e7c527224a22b24"
+
+
+def test_noise_keeps_the_rows_the_share_of_positives_and_the_order():
+    def measured(noise: float) -> tuple[float, float]:
+        parts = list(Planted.plant(4, positives=0.05, noise=noise).rows(80_000))
+        assert all((one.log_odds == other.log_odds).all() for one, other in zip(parts, quiet, strict=True))
+        labels = np.concatenate([part.block.labels for part in parts])
+        return (labels > 0).mean(), auc(labels, np.concatenate([part.log_odds for part in parts]))
+
+    quiet = list(Planted.plant(4, positives=0.05).rows(80_000))
+    (share, best), (half_share, half), (full_share, full) = (measured(noise) for noise in (0.0, 0.5, 1.0))
+    assert max(abs(one - 0.05) for one in (share, half_share, full_share)) < 0.003
+    assert abs(full - 0.5) < 0.015
+    assert abs(half - (best + 0.5) / 2) < 0.02  # half of the positives are drawn from all rows
+
+
+def test_fields_are_as_many_and_as_large_as_asked():
+    assert Planted.plant(1).sizes.tolist() == Planted.plant(1, fields=FIELDS).sizes.tolist()
+    assert len(Planted.plant(1, fields=5).sizes) == 5
+    stream = Planted.plant(1, fields=[3, 300_000, 1])  # more values than columns before
+    assert stream.sizes.tolist() == [3, 300_000, 1]
+    values, (part,) = next(stream.values(1000)), stream.rows(1000)
+    assert (values.max(axis=0) < [3, 300_000, 1]).all() and part.block.nonzeros == 3000
+    assert len(stream.weights) == 2**19
 
 
 def test_a_learner_comes_close_to_the_truth_and_not_beyond(planted, events):

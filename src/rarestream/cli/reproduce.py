@@ -38,7 +38,11 @@ NAMES = {  # of the commands, and what they say of themselves
 
 DataDir = Annotated[
     Path,
-    Option("--data-dir", metavar="DIR", help="The folder with farm-ads.svm, imdb.svm and so on, compressed or not."),
+    Option(
+        "--data-dir",
+        metavar="DIR",
+        help="The folder with farm-ads.svm, imdb.svm and so on, or their publishers' files.",
+    ),
 ]
 Out = Annotated[
     Path, Option("--out", metavar="FOLDER", help="The folder for results.jsonl, tables and figures; rerun to resume.")
@@ -180,6 +184,8 @@ def _print_missing(data: FoundData) -> None:
         ink.line(f"{ink('Missing data', 'yellow', 'bold')}, left out. These files are looked for:")
         for line in places(data.folder, data.missing):
             ink.line(f"  {line}")
+        words = ["rarestream", "datasets", data.missing[0], "--data-dir", data.folder]
+        ink.line(f"To download one: {look.quoted(words)}")
 
 
 def _interrupted(out: Path) -> NoReturn:

@@ -1,12 +1,18 @@
 """A synthetic stream of rare events with known weights, so that the best possible AUC is known.
 
-A row is one event of a log with `FIELDS` fields. Each field takes one of its values, with probabilities of a Zipf law,
-and every value of every field has its own column, scattered over `D` columns as a hash would. A few columns have a
-planted weight; the weights of all others are zero:
+A row is one event of a log with several fields, `FIELDS` unless asked otherwise. Each field takes one of its values,
+with probabilities of a Zipf law, and every value of every field has its own column, scattered over `D` columns, or more
+where there are more values, as a hash would. A few columns have a planted weight; the weights of all others are zero:
 
     log odds of a positive = intercept + sum of the planted weights of the row's columns.
 
 No ranking is better than that by the log odds: their AUC is an upper limit for any learner.
+
+With noise, the labels of that share of the rows say nothing of them: they are positive with the probability of any row.
+Other rows are as before, so that the share of positives stays, the order of the log odds too, and only their AUC falls:
+
+    probability of a positive = (1 - noise) / (1 + exp(-log odds)) + noise * positives,
+    best AUC = (1 - noise) * (best AUC without noise) + noise / 2.
 
 In a drifting stream the planted columns stay and their weights turn over. With t the number of the row, every planted
 weight w_j moves from one independent Gaussian number to the next along a quarter of a circle, each with a phase u_j of
@@ -23,7 +29,7 @@ those of the first row of a block of `BLOCK` rows for all of it, the same in all
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -33,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block, seal
+from rarestream.system import whole
 
 D = 2**18
 FIELDS = 24
@@ -43,7 +50,7 @@ HELD_OUT = 1  # number of the part for evaluation; part 0 is for training
 
 
 class Part(NamedTuple):
-    """Some rows, and the log odds from which their labels were drawn."""
+    """Some rows, and the log odds from which their labels were drawn: without noise, which changes no order."""
 
     block: Block
     log_odds: NDArray[np.float64]
@@ -63,6 +70,7 @@ class Planted:
     strength: float = 1.3  # standard deviation of the planted weights
     drift: int = 0  # the number of rows after which the weights have turned over; 0: they stay
     _chosen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # the planted columns
+    noise: float = 0.0  # the share of rows whose labels say nothing of them
 
     @classmethod
     def plant(
@@ -74,6 +82,8 @@ class Planted:
         *,
         rarest: float = 1e-3,
         drift: int = 0,
+        fields: int | Sequence[int] = FIELDS,
+        noise: float = 0.0,
     ) -> Planted:
         """Make a stream.
 
@@ -93,6 +103,10 @@ class Planted:
         drift : int, >= 0
             Number of rows after which the planted weights have turned over: they are independent of what they were.
             With 0 they never change.
+        fields : int or sequence of int, >= 1
+            Number of fields, from 2 values to `LARGEST_FIELD` in geometric steps; or the number of values of each.
+        noise : float, between 0 and 1
+            Share of rows whose labels say nothing of them.
 
         Returns
         -------
@@ -107,17 +121,18 @@ class Planted:
         if drift < 0:
             raise ValueError(f"Planted: drift must be >= 0 rows, got {drift}.")
         rng = np.random.default_rng([seed, 7])
-        sizes = np.geomspace(2, LARGEST_FIELD, FIELDS).astype(np.int64)
+        sizes = field_sizes(fields)
         first = np.concatenate([[0], np.cumsum(sizes)])
-        columns = rng.permutation(D)[: first[-1]].astype(np.int32)
-        shows = np.zeros(D)
+        width = max(D, 1 << int(first[-1] - 1).bit_length())
+        columns = rng.permutation(width)[: first[-1]].astype(np.int32)
+        shows = np.zeros(width)
         for number, size in enumerate(sizes):
             shows[columns[first[number] : first[number + 1]]] = np.diff(_zipf_edges(int(size)))
-        weights = np.zeros(D)
+        weights = np.zeros(width)
         known = np.flatnonzero(shows > rarest)
         chosen = rng.choice(known, min(planted, len(known)), replace=False)
         weights[chosen] = rng.normal(0, strength, len(chosen))
-        stream = cls(seed, positives, weights, 0.0, shows, first, columns, strength, drift, chosen)
+        stream = cls(seed, positives, weights, 0.0, shows, first, columns, strength, drift, chosen, noise)
         if drift:
             weights[:] = stream._turned(0)
         object.__setattr__(stream, "intercept", stream._balanced(weights))
@@ -139,19 +154,43 @@ class Planted:
             weights, intercept = self.truth(at)
             log_odds = intercept + weights[columns].sum(axis=1)
             luck = np.random.default_rng([self.seed, part, at // BLOCK, 1]).random(BLOCK)[:size]
-            labels = np.where(luck < 1 / (1 + np.exp(-log_odds)), 1, -1).astype(np.int8)
+            chances = 1 / (1 + np.exp(-log_odds))
+            if self.noise:
+                chances = (1 - self.noise) * chances + self.noise * self.positives
+            labels = np.where(luck < chances, 1, -1).astype(np.int8)
             yield Part(_block(columns, labels), log_odds)
+
+    def values(self, n: int, part: int = 0) -> Iterator[NDArray[np.int64]]:
+        """Yield which value each field of the same `n` rows has, from 0, the most frequent one: a column per field."""
+        for at in range(0, n, BLOCK):
+            yield self._values(at // BLOCK, part)[: min(BLOCK, n - at)]
+
+    def _values(self, number: int, part: int) -> NDArray[np.int64]:
+        """Return which value each field of a full block of rows has."""
+        rng = np.random.default_rng([self.seed, part, number, 0])
+        values = np.empty((BLOCK, len(self.sizes)), np.int64)
+        for place, size in enumerate(self.sizes.tolist()):
+            value = np.searchsorted(_zipf_edges(size), rng.random(BLOCK), side="right") - 1
+            values[:, place] = np.minimum(value, size - 1)
+        return values
 
     def _draw(self, number: int, part: int) -> NDArray[np.int32]:
         """Return the columns of a full block of rows: one per field, ascending within a row."""
-        rng = np.random.default_rng([self.seed, part, number, 0])
-        columns = np.empty((BLOCK, FIELDS), np.int32)
-        for place, first in enumerate(self._first[:-1]):
-            size = int(self._first[place + 1] - first)
-            value = np.searchsorted(_zipf_edges(size), rng.random(BLOCK), side="right") - 1
-            columns[:, place] = self._columns[first + np.minimum(value, size - 1)]
+        columns: NDArray[np.int32] = self._columns[self._first[:-1] + self._values(number, part)]
         columns.sort(axis=1)
         return columns
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of values of each field."""
+        return np.diff(self._first)
+
+    def planted(self, row: int = 0) -> Iterator[tuple[int, int, float]]:
+        """Yield the number of the field, that of the value and the weight of every planted column at a row."""
+        weights = self.truth(row)[0][self._columns]
+        for number in np.flatnonzero(weights).tolist():
+            place = int(np.searchsorted(self._first, number, side="right")) - 1
+            yield place, number - int(self._first[place]), float(weights[number])
 
     def _turned(self, row: int) -> NDArray[np.float64]:
         """Return the weights of every column at a row of a drifting stream."""
@@ -177,21 +216,32 @@ class Planted:
         return np.concatenate([self._draw(number, 2) for number in range(4)])
 
 
+def field_sizes(fields: int | Sequence[int]) -> NDArray[np.int64]:
+    """Return the number of values of each field: of so many, in geometric steps, or as given."""
+    if isinstance(fields, int):
+        return np.geomspace(2, LARGEST_FIELD, fields).astype(np.int64)
+    return np.array(fields, np.int64)
+
+
 def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
-    """Write blocks whose values are all 1 as svmlight text, gzipped if the name ends in .gz. Returns bytes of text."""
+    """Write labelled blocks as svmlight text, atomically, gzipped if the name ends in .gz. Returns bytes of text."""
+    words = _Words()
+    return write_text(map(words.text, blocks), path)
+
+
+def write_text(pieces: Iterable[bytes], path: Path) -> int:
+    """Write pieces of text to a file, atomically, gzipped if its name ends in .gz. Returns bytes of text."""
     import gzip
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    words = _Words()
     size = 0
-    with path.open("wb") as raw, ThreadPoolExecutor(1) as beside:
+    with whole(path) as raw, ThreadPoolExecutor(1) as beside:
         file: BinaryIO | gzip.GzipFile = raw
         if path.suffix == ".gz":
             # No name and no time in the header: the same rows give the same bytes.
             file = gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=raw, mtime=0)
         written: Future[int] | None = None
-        for block in blocks:
-            text = words.text(block)
+        for text in pieces:
             if written is not None:
                 size += written.result()
             written = beside.submit(file.write, text)
@@ -202,29 +252,39 @@ def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
     return size
 
 
+def joined(padded: NDArray[np.uint8]) -> bytes:
+    """Return the bytes of words that are padded with zeros, as NumPy has them, without the padding."""
+    return bytes(padded[padded != 0])
+
+
 class _Words:
-    """Formats rows with a lookup table of padded words; the padding is removed from the whole block at once."""
+    """Formats rows with lookup tables of padded words; the padding is removed from the whole block at once."""
 
     def __init__(self) -> None:
-        self._words = np.zeros(0, "S1")
+        self._columns = np.zeros(0, "S3")  # " 17:", for every column
 
     def text(self, block: Block) -> bytes:
         assert block.labels is not None
+        if len(self._columns) < block.width:
+            self._columns = np.array([f" {j + 1}:" for j in range(max(block.width, 2 * len(self._columns)))], "S")
+        different, which = np.ones(1, np.float32), np.zeros(len(block.values), np.intp)
         if (block.values != 1).any():
-            raise ValueError("write_svmlight: all values must be 1.")
-        if len(self._words) < block.width:
-            self._words = np.array([f" {j + 1}:1" for j in range(block.width)], "S")
+            different, which = np.unique(block.values, return_inverse=True)
+        values = np.array([f"{value:.9g}" for value in different.tolist()], "S")  # nine digits tell any two float32
         sizes = np.diff(block.indptr) + 2  # a label, the features, a line end
         ends = np.cumsum(sizes)
         heads, tails = ends - sizes, ends - 1
         body = np.ones(len(block.indices) + 2 * len(block), bool)
         body[heads] = body[tails] = False
-        out = np.zeros(len(body), self._words.dtype)
-        out[body] = self._words[block.indices]
-        out[heads] = np.where(block.labels > 0, b"+1", b"-1")
-        out[tails] = b"\n"
-        padded = out.view(np.uint8)
-        return bytes(padded[padded != 0])
+        width = self._columns.dtype.itemsize
+        out = np.zeros((len(body), width + values.dtype.itemsize), np.uint8)
+        words = np.zeros(len(body), self._columns.dtype)
+        words[body] = self._columns[block.indices]
+        words[heads] = np.where(block.labels > 0, b"+1", b"-1")
+        words[tails] = b"\n"
+        out[:, :width] = words.view(np.uint8).reshape(len(body), width)
+        out[body, width:] = values[which].view(np.uint8).reshape(len(block.indices), values.dtype.itemsize)
+        return joined(out)
 
 
 @cache

@@ -1,6 +1,7 @@
 """The data sets of the paper's Table I: which of them a folder has, and how close they are to the paper's.
 
-A data set is the file `<name>.svm` of the folder, compressed or not. Its rows are identified by a checksum:
+A data set is the file `<name>.svm` of the folder, compressed or not, what `rarestream.datasets.load` has prepared
+there, or the files of its publisher. Its rows are identified by a checksum:
 
     exact      the paper's rows
     rebuilt    made from the same texts, by rules worked out from known rows
@@ -20,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from rarestream.blocks import concatenate
+from rarestream.datasets.catalogue import DATA_SETS
+from rarestream.datasets.originals import Found, find
 from rarestream.evaluate.synthetic import Planted
 from rarestream.reproduce import protocol
 from rarestream.reproduce.paper import numbers
@@ -27,7 +30,6 @@ from rarestream.reproduce.rows import Rows
 
 NAMES = ("real-sim", "farm-ads", "rcv1b", "imdb", "reviews", "news20b")  # in the order of the paper's panels
 AVAZU = "avazu"
-FILES = {"rcv1b": ("rcv1b", "rcv1b_sub")}  # other names of a data set's file
 EXACT, REBUILT, SUBSET, GENERATED, OWN = "exact", "rebuilt", "subset", "generated", "own"
 OTHER_ROWS = (SUBSET, GENERATED)  # not comparable with published numbers
 KNOWN = {  # by the checksum of indices and labels
@@ -45,10 +47,9 @@ class Source:
     """Where the rows of a data set come from."""
 
     name: str  # the paper's
-    file: str  # without .svm; of a generated stream the data set's name
-    folder: Path
     mark: str  # a checksum: results of other rows are not mixed with these
-    generated: int = 0  # rows of a generated stream; 0: there is a file
+    found: Found | None  # its files; None for a generated stream
+    generated: int = 0  # rows of a generated stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +78,13 @@ class DataSet:
 
 def sources(folder: Path, names: Iterable[str]) -> dict[str, Source]:
     """Return the data sets that the folder has, by name."""
-    found = {}
-    for name in names:
-        for file in FILES.get(name, (name,)):
-            path = protocol.file_of(folder, file)
-            if path is not None:
-                found[name] = Source(name, file, folder, f"{_file_sum(path):08x}")
-                break
-    return found
+    found = {name: find(folder, name) for name in names}
+    return {name: Source(name, f"{_sum_of(one.files):08x}", one) for name, one in found.items() if one is not None}
 
 
 def stream(rows: int) -> Source:
     """Return a synthetic stream of click events in place of avazu."""
-    return Source(AVAZU, AVAZU, Path(), f"{GENERATED}-{rows}", rows)
+    return Source(AVAZU, f"{GENERATED}-{rows}", None, rows)
 
 
 def streamed(mark: str) -> int:
@@ -101,19 +96,20 @@ def places(folder: Path, names: Iterable[str]) -> list[str]:
     """Return one line per data set: where its file is looked for."""
     published = numbers()["table1"]
     return [
-        f"{name}: {folder / name}.svm, plain or .bz2, .gz, .xz: {published[name]['n']:,} rows in svmlight format"
+        f"{name}: {folder / name}.svm, plain or .bz2, .gz, .xz: {published[name]['n']:,} rows in svmlight format; "
+        f"or {' and '.join(one.name for one in DATA_SETS[name].originals)}"
         for name in names
     ]
 
 
 def load(source: Source) -> DataSet:
     """Load the rows, scaled as the paper scaled them."""
-    if source.generated:
+    if source.found is None:
         parts = Planted.plant(seed=protocol.SEED, positives=_avazu_share()).rows(source.generated)
         rows = Rows.of(concatenate(part.block for part in parts)).unit()
         note = f"a synthetic stream of {source.generated:,} rows in place of avazu, which is missing"
         return DataSet(source.name, rows, GENERATED, note)
-    rows = protocol.load(source.folder, source.file)
+    rows = protocol.load_files(source.found)
     data, note = KNOWN.get(checksum(rows), (OWN, "unknown rows"))
     return DataSet(source.name, rows, data, note)
 
@@ -128,9 +124,10 @@ def _avazu_share() -> float:
     return float(avazu["n_pos"] / avazu["n"])
 
 
-def _file_sum(path: Path) -> int:
+def _sum_of(paths: Iterable[Path]) -> int:
     crc = 0
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            crc = zlib.crc32(piece, crc)
+    for path in paths:
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                crc = zlib.crc32(piece, crc)
     return crc

@@ -17,37 +17,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import concatenate
+from rarestream.datasets.catalogue import DATA_SETS
+from rarestream.datasets.originals import COMPRESSED, Found, blocks, find
 from rarestream.errors import RarestreamError
-from rarestream.readers import read
 from rarestream.reproduce.rows import Rows
 from rarestream.study.splits import Split, cut
 
 SEED, TRIALS = 17, 10
-SUFFIXES = (".bz2", ".gz", ".xz", "")
-SCALED = {"farm-ads", "imdb", "reviews", "avazu"}  # divided by their norms; rows of the other sets came that way
 
 
 class DataSetError(RarestreamError):
     """A data set of the paper that is missing, or differs from the paper's."""
 
 
-def file_of(folder: Path, name: str) -> Path | None:
-    """Return the file of a data set, `<name>.svm` in the folder, compressed or not; None if there is none."""
-    paths = [folder / f"{name}.svm{suffix}" for suffix in SUFFIXES]
-    return next((path for path in paths if path.is_file()), None)
-
-
 def load(folder: Path, name: str) -> Rows:
-    """Load the rows of a data set in the order of its file; DataSetError if there is no file."""
-    path = file_of(folder, name)
-    if path is None:
-        others = ", ".join(suffix for suffix in SUFFIXES if suffix)
+    """Load the rows of a data set in the order of its files; DataSetError if there are none."""
+    found = find(folder, name)
+    if found is None:
         raise DataSetError(
-            f"{folder / name}.svm: no such file, nor with {others}. Put the {name} data there in svmlight format, "
-            "or pass the folder that has them."
+            f"{folder / name}.svm: no such file, nor with {', '.join(COMPRESSED)}. Put the {name} data there in "
+            "svmlight format, or pass the folder that has them."
         )
-    rows = Rows.of(concatenate(read(path)))
-    return rows.unit() if name in SCALED else rows
+    return load_files(found)
+
+
+def load_files(found: Found) -> Rows:
+    """Load the rows of some files, divided by their norms where the authors did it; others came that way."""
+    rows = Rows.of(concatenate(blocks(found)))
+    return rows.unit() if found.name in DATA_SETS and DATA_SETS[found.name].scaled else rows
 
 
 def splits(n: int) -> list[Split]:
