@@ -41,6 +41,7 @@ def test_the_public_names():
         "__version__",
         "auc",
         "auc_interval",
+        "follow",
         "learner_names",
         "make_learner",
         "read",
