@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,53 +178,16 @@ class Planted:
 
 
 def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
-    """Write blocks whose values are all 1 as svmlight text, gzipped if the name ends in .gz. Returns bytes of text."""
-    import gzip
-    from concurrent.futures import Future, ThreadPoolExecutor
+    """Write blocks as svmlight text, compressed by the suffix of the name. Returns bytes of text."""
+    from rarestream.writers.files import opened
+    from rarestream.writers.svmlight import SvmlightWriter
 
-    words = _Words()
-    size = 0
-    with path.open("wb") as raw, ThreadPoolExecutor(1) as beside:
-        file: BinaryIO | gzip.GzipFile = raw
-        if path.suffix == ".gz":
-            # No name and no time in the header: the same rows give the same bytes.
-            file = gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=raw, mtime=0)
-        written: Future[int] | None = None
+    with opened(str(path), level=1) as file:
+        writer = SvmlightWriter(cast(BinaryIO, file))
         for block in blocks:
-            text = words.text(block)
-            if written is not None:
-                size += written.result()
-            written = beside.submit(file.write, text)
-        if written is not None:
-            size += written.result()
-        if file is not raw:
-            file.close()
-    return size
-
-
-class _Words:
-    """Formats rows with a lookup table of padded words; the padding is removed from the whole block at once."""
-
-    def __init__(self) -> None:
-        self._words = np.zeros(0, "S1")
-
-    def text(self, block: Block) -> bytes:
-        assert block.labels is not None
-        if (block.values != 1).any():
-            raise ValueError("write_svmlight: all values must be 1.")
-        if len(self._words) < block.width:
-            self._words = np.array([f" {j + 1}:1" for j in range(block.width)], "S")
-        sizes = np.diff(block.indptr) + 2  # a label, the features, a line end
-        ends = np.cumsum(sizes)
-        heads, tails = ends - sizes, ends - 1
-        body = np.ones(len(block.indices) + 2 * len(block), bool)
-        body[heads] = body[tails] = False
-        out = np.zeros(len(body), self._words.dtype)
-        out[body] = self._words[block.indices]
-        out[heads] = np.where(block.labels > 0, b"+1", b"-1")
-        out[tails] = b"\n"
-        padded = out.view(np.uint8)
-        return bytes(padded[padded != 0])
+            writer.write(block)
+        writer.close()
+    return file.size
 
 
 @cache

@@ -78,6 +78,7 @@ class RowsToBlocks:
         """
         self.add_names(rows)
         optional = self.reading.options.labels_optional
+        keep_missing = self.reading.options.labels_missing
         bad = [
             (row.line, f"{self._place(name, before + row.line, row.column)}: {self.rules.message(row)}")
             for row in rows.bad
@@ -99,7 +100,10 @@ class RowsToBlocks:
         if not optional and not signs.all():
             kept = signs != 0
             missing = np.isnan(rows.labels)
-            self.reading.unlabelled += int(np.count_nonzero(missing))
+            if keep_missing:
+                kept |= missing
+            else:
+                self.reading.unlabelled += int(np.count_nonzero(missing))
             for row in np.flatnonzero(~(kept | missing)):
                 place = self._place(name, before + int(rows.lines[row]), int(rows.columns[row]))
                 message = self.rule.error_message(float(rows.labels[row]), rows.label_texts)
