@@ -81,6 +81,37 @@ Text vw_text(text::VwWriter& writer, In<std::int64_t> indptr, In<std::int32_t> i
     return handed_over(out);
 }
 
+// Of rows that are so many bytes of a text, those of each part, one after the other; a part below 0 is left out.
+nb::list split_text(In<std::uint8_t> text, In<std::int64_t> starts, In<std::int64_t> ends, In<std::int8_t> parts,
+                    int count) {
+    if (count < 1 || count > 127) throw std::invalid_argument("there must be 1 to 127 parts");
+    if (starts.size() != ends.size() || starts.size() != parts.size())
+        throw std::invalid_argument("starts, ends and parts must have the same length");
+    std::vector<text::Buffer> out(static_cast<std::size_t>(count));
+    {
+        nb::gil_scoped_release released;
+        const std::size_t rows = starts.size();
+        for (std::size_t i = 0; i < rows;) {
+            const std::int8_t part = parts.data()[i];
+            const std::int64_t begin = starts.data()[i];
+            std::int64_t end = ends.data()[i];
+            if (part >= count || begin < 0 || end < begin || static_cast<std::size_t>(end) > text.size())
+                throw std::invalid_argument("a row is not in the text, or of no part");
+            // Neighbours of one part are copied at once.
+            for (++i; i < rows && parts.data()[i] == part && starts.data()[i] == end && ends.data()[i] >= end &&
+                      static_cast<std::size_t>(ends.data()[i]) <= text.size();
+                 ++i)
+                end = ends.data()[i];
+            if (part >= 0)
+                out[static_cast<std::size_t>(part)].put(
+                    {reinterpret_cast<const char*>(text.data()) + begin, static_cast<std::size_t>(end - begin)});
+        }
+    }
+    nb::list found;
+    for (text::Buffer& one : out) found.append(handed_over(one));
+    return found;
+}
+
 void start(text::VwWriter* made, int bits, int first, const features::NameTable* names) {
     if (bits < 0 || bits > 30) throw std::invalid_argument("bits must be between 0 and 30");
     new (made) text::VwWriter(bits, first, names);
@@ -91,6 +122,8 @@ void start(text::VwWriter* made, int bits, int first, const features::NameTable*
 void bind_writers(nb::module_& m) {
     m.def("svmlight_text", &svmlight_text, no_convert("indptr"), no_convert("indices"), no_convert("values"),
           no_convert("labels"), no_convert("importances"), no_convert("qids"), no_convert("plus"));
+    m.def("split_text", &split_text, no_convert("text"), no_convert("starts"), no_convert("ends"), no_convert("parts"),
+          no_convert("count"));
     nb::class_<text::VwWriter>(m, "VwWriter")
         .def("__init__", &start, nb::kw_only(), no_convert("bits"), no_convert("first"), no_convert("names").none(),
              nb::keep_alive<1, 4>())

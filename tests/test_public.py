@@ -40,9 +40,11 @@ def test_the_public_names():
         "__version__",
         "auc",
         "auc_interval",
+        "convert",
         "learner_names",
         "make_learner",
         "read",
+        "split",
     ]
     assert all(hasattr(rarestream, name) for name in rarestream.__all__)
 

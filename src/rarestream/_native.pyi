@@ -209,6 +209,13 @@ def svmlight_text(
     qids: NDArray[np.int64],
     plus: bool,
 ) -> NDArray[np.uint8]: ...
+def split_text(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    parts: NDArray[np.int8],
+    count: int,
+) -> list[NDArray[np.uint8]]: ...
 
 class VwWriter:
     def __init__(self, *, bits: int, first: int, names: NameTable | None) -> None: ...

@@ -85,8 +85,8 @@ def convert(
     format : str, optional
         Format of the data, as for `read`.
     unlabelled : {"keep", "drop", "all"}, default "keep"
-        Rows without a label: "keep" writes them without one, which svmlight cannot hold; "drop" leaves them out and counts
-        them; "all": no row has a label, or it is not wanted.
+        Rows without a label: "keep" writes them without one, which svmlight cannot hold; "drop" leaves them out, and
+        counts them; "all": no row has a label, or it is not wanted.
     overwrite : bool, default False
         Whether to replace a file that exists.
     **options

@@ -59,8 +59,8 @@ def read(
         Maximum number of invalid rows to skip. One more is an error.
     labels : {"required", "missing", "optional"}, default "required"
         With "optional", rows may have any label or none; Blocks with such rows have `labels` None. With "missing", rows
-        without a label are kept in the same way, and any other label than two is invalid. With "required", a row without
-        a label is invalid in svmlight; in other formats it is left out, and `Stream.unlabelled` counts it.
+        without a label are kept in the same way, and any other label than two is invalid. With "required", a row
+        without a label is invalid in svmlight; in other formats it is left out, and `Stream.unlabelled` counts it.
     shuffle : int, optional
         Seed of a random order of the rows, which depends only on the seed. By default rows come in the order of the
         data.
@@ -99,7 +99,7 @@ def read(
 MOST_THREADS = 8  # that parse by default: each holds a chunk, and more than this are waiting for whoever learns
 
 
-def _spare_threads() -> int:
+def spare_threads() -> int:
     """Return the default number of threads: on a single core a thread that parses ahead gains nothing, and of many one
     is left to whoever uses the rows."""
     there = cores()
@@ -150,7 +150,7 @@ class Stream:
             options,
             Refusals(options.max_bad_rows),
             self._features if self._passes == 0 else self._reading.features,  # one space for all passes
-            _spare_threads() if options.threads is None else options.threads,
+            spare_threads() if options.threads is None else options.threads,
             self._chunk,
             self._longest_line,
             self._rows,

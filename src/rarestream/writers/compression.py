@@ -47,7 +47,7 @@ def compressed(file: BinaryIO, name: str, level: int | None = None) -> BinaryIO:
         case ".xz":
             import lzma
 
-            made = lzma.LZMAFile(file, "wb")
+            made = lzma.LZMAFile(file, "wb")  # noqa: SIM115  closed by whoever opened the file
         case ".zst":
             made = _zstd(file)
     return made  # type: ignore[no-any-return]

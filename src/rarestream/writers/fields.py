@@ -24,8 +24,8 @@ def label_numbers(block: Block, format: str) -> NDArray[np.float64]:
     if block.classes is not None:
         if block.classes.dtype.kind not in "biuf":
             raise DataError(
-                f"convert: the classes are text, such as {str(block.classes[0])!r}, but labels of {format} are numbers. "
-                "Number the classes first."
+                f"convert: the classes are text, such as {str(block.classes[0])!r}, but labels of {format} are "
+                "numbers. Number the classes first."
             )
         return block.classes.astype(np.float64)
     if block.labels is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rarestream.system import whole
@@ -65,7 +66,7 @@ class BackgroundFile:
 
 @contextmanager
 def opened(name: str, level: int | None = None) -> Iterator[BackgroundFile]:
-    """Open a file to write, or standard output for "-". A file appears once the `with` block ends, and not if it raises.
+    """Open a file to write, or standard output for "-". A file appears once the `with` block ends, not if it raises.
 
     Parameters
     ----------
@@ -85,18 +86,41 @@ def opened(name: str, level: int | None = None) -> Iterator[BackgroundFile]:
             yield file
         sys.stdout.buffer.flush()
         return
-    with whole(name) as raw:
-        inside = compressed(raw, name, level)
+    with compressed_together([name], level) as files:
+        yield files[0]
+
+
+@contextmanager
+def compressed_together(names: Sequence[str], level: int | None = None) -> Iterator[list[BackgroundFile]]:
+    """Open files to write, each compressed if its suffix says so, which appear together as with `whole_together`."""
+    with whole_together(names) as raws:
+        pairs = [(raw, compressed(raw, name, level)) for raw, name in zip(raws, names, strict=True)]
+        insides = [inside for raw, inside in pairs if inside is not raw]
         try:
-            with _beside(inside) as file:
-                yield file
+            with ExitStack() as stack:
+                yield [stack.enter_context(_beside(inside)) for _, inside in pairs]
         except BaseException:
-            if inside is not raw:
-                with suppress(Exception):  # it would be closed later, and by then `raw` is
+            for inside in insides:
+                with suppress(Exception):  # it would be closed later, and by then its file is
                     inside.close()
             raise
-        if inside is not raw:
+        for inside in insides:
             inside.close()
+
+
+@contextmanager
+def whole_together(names: Sequence[str]) -> Iterator[list[BinaryIO]]:
+    """Open files to write that appear together once the `with` block ends, and not if it raises.
+
+    All are on disk before the first gets its name, so that a full disk leaves none. They get their names one after the
+    other.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(whole(name)) for name in names]
+        yield files
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The formats that rows can be written in: how files of them are named, and which class writes them.
 
-A writer is made of an open binary file. `write` takes Blocks, in which the label 0 means 'unknown'; `close` writes what is
-left, and leaves the file open. `notes` are sentences on what the format could not hold as it was.
+A writer is made of an open binary file. `write` takes Blocks, in which the label 0 means 'unknown'; `close` writes what
+is left, and leaves the file open. `notes` are sentences on what the format could not hold as it was.
 """
 
 from __future__ import annotations

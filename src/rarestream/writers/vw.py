@@ -2,8 +2,8 @@
 
 Hashed features are written by their names, so that they have the same slots again. A name that VW text cannot hold, for
 a blank, a colon, a bar or a control character in it, or because it is empty, is written with _ in their place, and with
-a few letters that give it the same slot; so is the slot of a name that is not known. Columns are written as their numbers,
-without a namespace. The text is made by native/write_text.hpp; readers/formats/vw.py reads it.
+a few letters that give it the same slot; so is the slot of a name that is not known. Columns are written as their
+numbers, without a namespace. The text is made by native/write_text.hpp; readers/formats/vw.py reads it.
 """
 
 from __future__ import annotations
