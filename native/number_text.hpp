@@ -56,8 +56,8 @@ char* put_number(char* to, Number value) {
     }
 #else
     if constexpr (std::is_same_v<Number, float>) {
-        // Readers round to double and then to float. Of all floats, this is the only one whose shortest text is so close to the
-        // middle of two that the first rounding leads to the wrong one; a text with more digits is not.
+        // Readers round to double and then to float. Of all floats, this is the only one whose shortest text is so close to
+        // the middle of two that the first rounding leads to the wrong one; a text with more digits is not.
         if (std::fabs(value) == 7.038531e-26f)
             return std::to_chars(to, to + LONGEST_NUMBER, value, std::chars_format::scientific, 8).ptr;
     }

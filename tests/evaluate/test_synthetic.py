@@ -49,9 +49,9 @@ def test_written_and_read_they_are_the_same_rows(planted, tmp_path):
         assert (block.labels == made.labels).all()
 
 
-def test_only_ones_can_be_written(tmp_path):
-    with pytest.raises(ValueError, match="all values must be 1"):
-        write_svmlight([Block.of(np.full((1, 2), 2.0), [1])], tmp_path / "rows.svm")
+def test_a_file_of_rows_has_the_usual_signs_and_numbers(tmp_path):
+    size = write_svmlight([Block.of(np.array([[1, 0, 2.5], [0, 1, 0]]), [1, 0])], tmp_path / "rows.svm")
+    assert (tmp_path / "rows.svm").read_text() == "+1 1:1 3:2.5\n-1 2:1\n" and size == 21
 
 
 def test_a_learner_comes_close_to_the_truth_and_not_beyond(planted, events):

@@ -81,9 +81,9 @@ class VwWriter:
                 "The letters after ~ keep the slot of the feature."
             )
         if core.unknown:
-            names = "1 feature is" if core.unknown == 1 else f"{core.unknown:,} features are"
+            names = "name of 1 feature is" if core.unknown == 1 else f"names of {core.unknown:,} features are"
             found.append(
-                f"The name of {names} not known: it is written as slot, its number, and letters that keep the slot."
+                f"The {names} not known: written is slot, its number, and after ~ letters that keep the slot."
             )
         if core.zeros:
             values = "1 value of 0 is" if core.zeros == 1 else f"{core.zeros:,} values of 0 are"
