@@ -51,7 +51,7 @@ def test_written_and_read_they_are_the_same_rows(planted, tmp_path):
 
 def test_a_file_of_rows_has_the_usual_signs_and_numbers(tmp_path):
     size = write_svmlight([Block.of(np.array([[1, 0, 2.5], [0, 1, 0]]), [1, 0])], tmp_path / "rows.svm")
-    assert (tmp_path / "rows.svm").read_text() == "+1 1:1 3:2.5\n-1 2:1\n" and size == 21
+    assert (tmp_path / "rows.svm").read_text() == "+1 1:1 3:2.5\n-1 2:1\n" and size == 20
 
 
 def test_a_learner_comes_close_to_the_truth_and_not_beyond(planted, events):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -133,7 +133,13 @@ def _split(batch: Any, parts: Parts, count: int) -> list[Any]:
 def batch_outputs(names: Sequence[str], format: str) -> Iterator[list[BatchOutput]]:
     """Open files for the parts, which appear together at the end."""
     with whole_together(names) as files:
-        yield [BatchOutput(file, format, name) for file, name in zip(files, names, strict=True)]
+        outputs = [BatchOutput(file, format, name) for file, name in zip(files, names, strict=True)]
+        try:
+            yield outputs
+        except BaseException:
+            for output in outputs:
+                output.abandon()
+            raise
 
 
 class BatchOutput:
@@ -181,3 +187,9 @@ class BatchOutput:
     def close(self) -> None:
         self._flush()
         self._writer.close()
+
+    def abandon(self) -> None:
+        """Close the writer, which would write to its file later, when that is closed; the file will be removed."""
+        with suppress(Exception):
+            if self._writer is not None:
+                self._writer.close()

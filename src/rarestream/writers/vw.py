@@ -82,9 +82,7 @@ class VwWriter:
             )
         if core.unknown:
             names = "name of 1 feature is" if core.unknown == 1 else f"names of {core.unknown:,} features are"
-            found.append(
-                f"The {names} not known: written is slot, its number, and after ~ letters that keep the slot."
-            )
+            found.append(f"The {names} not known: written is slot, its number, and after ~ letters that keep the slot.")
         if core.zeros:
             values = "1 value of 0 is" if core.zeros == 1 else f"{core.zeros:,} values of 0 are"
             found.append(f"{values} left out: VW text does not have them.")
