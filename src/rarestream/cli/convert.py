@@ -46,12 +46,23 @@ Unlabelled = Annotated[
     ),
 ]
 
+Classes = Annotated[
+    str | None,
+    Option(
+        "--classes",
+        metavar="all",
+        help="Write every label as the number it is; there may be any number of classes.",
+        choices=lambda: ("all",),
+    ),
+]
+
 
 def convert(
     data: options.Data,
     out: Out,
     to: To = None,
     unlabelled: Unlabelled = "keep",
+    classes: Classes = None,
     overwrite: outputs.OverwriteAny = False,
     json: options.Json = False,
     *,
@@ -75,7 +86,7 @@ def convert(
         raise UsageError(str(error).removeprefix("convert: "), "OUT") from None
     if out != STDOUT:
         outputs.for_file(Path(out), outputs.files_of(data), overwrite, "OUT")
-    settings = reading.settings()
+    settings = reading.settings() | options.drop_none(classes=classes)
     how: Any = unlabelled
     with reading.reported():
         done = convert_rows(data, out, name, unlabelled=how, overwrite=True, **settings)
@@ -84,7 +95,9 @@ def convert(
         look.print_json({key: value for key, value in record.items() if key not in ("path", "refusals")})
         return
     ink = look.stderr() if out == STDOUT else look.stdout()
-    counts = [look.counted(done.rows, "row"), f"{look.count(done.positives)} positive"]
+    counts = [look.counted(done.rows, "row")]
+    if classes is None and unlabelled != "all":
+        counts.append(f"{look.count(done.positives)} positive")
     if done.unlabelled:
         what = {"keep": "without a label", "drop": "without a label left out", "all": "without a label"}[unlabelled]
         counts.append(f"{look.count(done.unlabelled)} {what}")
