@@ -155,7 +155,7 @@ def _written(stream: Stream, file: BinaryIO, name: str, to: str, no_labels: bool
         size,
         stream.refused,
         stream.refusals,
-        [*stream.notes, *writer.notes],
+        [*stream.notes, *getattr(writer, "notes", ())],
     )
 
 
