@@ -100,7 +100,7 @@ FORMATS = [".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".arrows", ".feather"
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    cells=st.lists(st.tuples(st.text("ab,\"\n\r é'", max_size=6), st.integers(0, 99)), min_size=1, max_size=30),
+    cells=st.lists(st.text("ab,\"\n\r é'", max_size=6), min_size=1, max_size=30),
     crlf=st.booleans(),
     blank=st.sets(st.integers(0, 29)),
     ended=st.booleans(),
@@ -110,7 +110,7 @@ FORMATS = [".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".arrows", ".feather"
 def test_rows_of_csv_are_copied_as_they_are_written(tmp_path, cells, crlf, blank, ended, by, seed):
     end = "\r\n" if crlf else "\n"
     written = []
-    for text, number in cells:
+    for number, text in enumerate(cells):  # no two rows are alike
         out = io.StringIO()
         csv.writer(out, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC).writerow([text, number])
         written.append(out.getvalue())
