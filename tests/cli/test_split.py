@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests import children
 from tests.cli.conftest import run, started
 from tests.cli.tables import COLUMNS, clicks, rows
 
@@ -122,3 +124,15 @@ def test_a_split_that_is_ended_leaves_no_part(tmp_path, number):
     text = "\n".join([COLUMNS, *rows(1, 50)]) + "\n"
     run("split", "-", "--format", "csv", "--by", "key", "--column", "site", "-d", tmp_path, stdin=text)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stdin.test.csv", "stdin.train.csv"]
+
+
+@pytest.mark.parametrize("words", [["split", "--by", "order"], ["convert", "out.vw", "--label", "clicked"]])
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, words):
+    """A limit on the size of files stands for a disk without space."""
+    monkeypatch.chdir(tmp_path)
+    clicks(Path("clicks.csv"), count=30_000)
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)); "
+    code = f"{limited}from rarestream.cli import main; main()"
+    done = children.run([sys.executable, "-c", code, words[0], "clicks.csv", *words[1:]])
+    assert done.returncode == 1 and "could not be saved (File too large); the file was not made" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["clicks.csv"]

@@ -91,7 +91,11 @@ class TextRows:
         with closing(generator) as blocks:
             for block in blocks:
                 raw, lines = self._reading.raw, self._reading.piece
-                assert raw is not None and lines is not None
+                if raw is None or lines is None:
+                    raise DataError(
+                        f"split: {self._format.name} is no text, and its rows cannot be copied as they are. Split "
+                        "the data that it was made of."
+                    )
                 if not started:
                     started = True
                     self._first = raw.context
