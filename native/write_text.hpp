@@ -324,9 +324,10 @@ private:
     }
 
     Spelled spell(std::int32_t slot) {
-        std::string stored;
-        std::uint32_t hash = static_cast<std::uint32_t>(slot);
-        const bool known = table_ && table_->find(slot, stored, hash);
+        const features::NameArrays found = table_ ? table_->to_arrays(&slot, 1, false) : features::NameArrays();
+        const bool known = !found.slots.empty();
+        const std::string& stored = found.text;
+        const std::uint32_t hash = static_cast<std::uint32_t>(known ? found.hashes[0] : slot);
         const std::string_view text = stored;
         // A namespace may contain the character that ends it: the right place is the one that gives the slot.
         for (std::size_t at = text.find(features::NAMESPACE_END); known && at != text.npos;

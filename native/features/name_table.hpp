@@ -159,16 +159,6 @@ public:
         }
     }
 
-    // The name of a slot and all 32 bits of its hash; false, and nothing is changed, if it is not known.
-    bool find(std::int32_t slot, std::string& name, std::uint32_t& hash) const {
-        const std::scoped_lock held(lock_);
-        const std::size_t entry = first_of(slot);
-        if (entry == NONE) return false;
-        name = text_of(entry);
-        hash = hashes_[entry];
-        return true;
-    }
-
     // The entries of some slots, which must ascend; `colliding`: also those without text.
     NameArrays to_arrays(const std::int32_t* slots, std::size_t count, bool colliding) const {
         for (std::size_t i = 0; i < count; ++i)
