@@ -113,7 +113,7 @@ def test_a_split_that_is_ended_leaves_no_part(tmp_path, number):
     with started(*words, stdin=subprocess.PIPE) as program:
         program.stdin.write("\n".join([COLUMNS, *rows(1, 30_000)]) + "\n")
         program.stdin.flush()
-        while not list(tmp_path.glob(".stdin.*.part")):
+        while not list(tmp_path.glob(".stdin.*.part")) and program.poll() is None:
             pass
         program.send_signal(number)
         program.wait()
