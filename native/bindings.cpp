@@ -8,6 +8,7 @@ void bind_readers(nanobind::module_&);
 void bind_tables(nanobind::module_&);
 void bind_arrow(nanobind::module_&);
 void bind_vw(nanobind::module_&);
+void bind_writers(nanobind::module_&);
 void bind_auc(nanobind::module_&);
 void bind_features(nanobind::module_&);
 void bind_published(nanobind::module_&);
@@ -24,6 +25,7 @@ NB_MODULE(_native, m) {
     rarestream::bind_tables(m);
     rarestream::bind_arrow(m);
     rarestream::bind_vw(m);
+    rarestream::bind_writers(m);
     rarestream::bind_auc(m);
     rarestream::bind_features(m);
     rarestream::bind_published(m);

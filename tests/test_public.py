@@ -41,10 +41,12 @@ def test_the_public_names():
         "__version__",
         "auc",
         "auc_interval",
+        "convert",
         "follow",
         "learner_names",
         "make_learner",
         "read",
+        "split",
     ]
     assert all(hasattr(rarestream, name) for name in rarestream.__all__)
 

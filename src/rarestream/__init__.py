@@ -17,6 +17,7 @@ from rarestream._version import __version__ as __version__
 
 _PACKAGES = {
     "blocks": ["Block"],
+    "converting": ["convert"],
     "errors": [
         "DataError",
         "ExportError",
@@ -39,6 +40,7 @@ _PACKAGES = {
     "model": ["Model"],
     "one_vs_rest": ["OneVsRest"],
     "readers": ["read"],
+    "splitting": ["split"],
 }
 _PACKAGE_OF = {name: package for package, names in _PACKAGES.items() for name in names}
 

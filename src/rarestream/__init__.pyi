@@ -2,6 +2,7 @@
 
 from rarestream._version import __version__ as __version__
 from rarestream.blocks import Block as Block
+from rarestream.converting import convert as convert
 from rarestream.errors import DataError as DataError
 from rarestream.errors import ExportError as ExportError
 from rarestream.errors import FewRowsWarning as FewRowsWarning
@@ -42,6 +43,7 @@ from rarestream.metrics.windowed import WindowedAuc as WindowedAuc
 from rarestream.model import Model as Model
 from rarestream.one_vs_rest import OneVsRest as OneVsRest
 from rarestream.readers.stream import read as read
+from rarestream.splitting.splitting import split as split
 
 __all__ = [
     "AdaGrad",
@@ -82,8 +84,10 @@ __all__ = [
     "__version__",
     "auc",
     "auc_interval",
+    "convert",
     "follow",
     "learner_names",
     "make_learner",
     "read",
+    "split",
 ]

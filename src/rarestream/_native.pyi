@@ -200,6 +200,46 @@ class NewNames:
     def __len__(self) -> int: ...
     def to_list(self) -> list[tuple[int, str]]: ...
 
+def svmlight_text(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[np.float32],
+    labels: NDArray[np.float64],
+    importances: NDArray[np.float64],
+    qids: NDArray[np.int64],
+    plus: bool,
+) -> NDArray[np.uint8]: ...
+def split_text(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    parts: NDArray[np.int8],
+    count: int,
+) -> list[NDArray[np.uint8]]: ...
+
+class VwWriter:
+    def __init__(self, *, bits: int, first: int, names: NameTable | None) -> None: ...
+    def text(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float32],
+        labels: NDArray[np.float64],
+        importances: NDArray[np.float64],
+        tags: NDArray[np.uint8],
+        tag_ends: NDArray[np.int64],
+    ) -> NDArray[np.uint8]: ...
+    @property
+    def replaced(self) -> int: ...
+    @property
+    def unknown(self) -> int: ...
+    @property
+    def zeros(self) -> int: ...
+    @property
+    def dropped_importances(self) -> int: ...
+    @property
+    def examples(self) -> list[tuple[str, str]]: ...
+
 class NameTable:
     def __init__(self, bits: int, limit_bytes: int = 67108864) -> None: ...
     def copy(self) -> NameTable: ...

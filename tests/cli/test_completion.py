@@ -25,7 +25,7 @@ def test_commands():
         == offered()
         == [
             *["doctor", "train", "race", "compare", "predict", "evaluate", "threshold", "explain", "inspect", "prune"],
-            *["calibrate", "export", "datasets", "demo", "reproduce"],
+            *["calibrate", "export", "convert", "split", "datasets", "demo", "reproduce"],
         ]
     )
     assert offered("pr") == ["predict", "prune"]

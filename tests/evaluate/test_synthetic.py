@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rarestream import Model, auc, read
-from rarestream.blocks import concatenate
+from rarestream.blocks import Block, concatenate
 from rarestream.evaluate import evaluate, train
 from rarestream.evaluate.synthetic import BLOCK, FIELDS, Planted, write_svmlight
 
@@ -91,6 +91,11 @@ def test_fields_are_as_many_and_as_large_as_asked():
     values, (part,) = next(stream.values(1000)), stream.rows(1000)
     assert (values.max(axis=0) < [3, 300_000, 1]).all() and part.block.nonzeros == 3000
     assert len(stream.weights) == 2**19
+
+
+def test_a_file_of_rows_has_the_usual_signs_and_numbers(tmp_path):
+    size = write_svmlight([Block.of(np.array([[1, 0, 2.5], [0, 1, 0]]), [1, 0])], tmp_path / "rows.svm")
+    assert (tmp_path / "rows.svm").read_text() == "+1 1:1 3:2.5\n-1 2:1\n" and size == 20
 
 
 def test_a_learner_comes_close_to_the_truth_and_not_beyond(planted, events):

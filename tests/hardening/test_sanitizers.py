@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "sanitized"
 HOURS = 4 * 3600.0  # the limit of a build, and of a run under sanitizers
 # The packages that call the native code themselves. The others, from estimators to the command line, call these.
-PACKAGES = ["blocks", "readers", "metrics", "learners", "engines", "model", "groups"]
+PACKAGES = ["blocks", "readers", "metrics", "learners", "engines", "model", "groups", "writers", "splitting"]
 PACKAGES += ["pruning", "evaluate", "race", "reproduce"]
 # Figures and pages are drawn in Python, from numbers that other tests compute under the sanitizers too.
 WITHOUT = [
@@ -25,7 +25,10 @@ WITHOUT = [
     "reproduce/test_tables.py",
 ]
 # The native code runs only in programs that it starts, and these load the installed core.
-IN_PROGRAMS = ["reproduce/test_experiments.py::test_killed_in_the_middle_and_run_again_the_rows_are_the_same"]
+IN_PROGRAMS = [
+    "reproduce/test_experiments.py::test_killed_in_the_middle_and_run_again_the_rows_are_the_same",
+    "writers/test_convert.py::test_memory_does_not_grow_with_the_data",
+]
 OPTIONS = ["-q", "-x", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider"]
 
 

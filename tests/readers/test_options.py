@@ -44,7 +44,7 @@ class SomeOptions(FormatOptions):
         ({"bits": True}, "bits must be between 1 and 31, got True."),
         ({"counts": 1}, "counts must be True or False, got 1."),
         ({"max_bad_rows": -1}, "max_bad_rows must be >= 0, got -1."),
-        ({"labels": "no"}, "labels must be 'required' or 'optional', got 'no'."),
+        ({"labels": "no"}, "labels must be one of 'required', 'missing', 'optional', got 'no'."),
         ({"memory": 0}, "memory must be >= 1 byte, got 0."),
         ({"shuffle": "x"}, "shuffle must be a whole number, got 'x'."),
         ({"positive": ""}, "positive must be a label in the file, got ''."),

@@ -144,7 +144,7 @@ def test_a_name_without_file_is_refused_at_once(tmp_path: Path) -> None:
         ({"format": "arff"}, "got 'arff'"),
         ({"rows": 0}, "rows must be >= 1, got 0"),
         ({"max_bad_rows": -1}, "max_bad_rows must be >= 0, got -1"),
-        ({"labels": "maybe"}, "labels must be 'required' or 'optional', got 'maybe'"),
+        ({"labels": "maybe"}, "labels must be one of 'required', 'missing', 'optional', got 'maybe'"),
         ({"threads": -1}, "threads must be >= 0, got -1"),
         ({"memory": 0}, "memory must be >= 1 byte, got 0"),
     ],

@@ -239,3 +239,22 @@ def test_many_different_texts_are_refused_one_by_one(tab_format: str) -> None:
     assert stream.settings["positive"] == "id3"
     assert stream.settings["classes"] is None
     assert stream.notes == []
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "options"),
+    [
+        ("svmlight", "1 1:1\n2:1\n-1 1:1\n", {}),
+        ("vw", "1 |a x\n|a y\n-1 |a x\n", {}),
+        ("csv", "y,a\n1,x\n,y\n0,x\n", {"label": "y"}),
+        ("jsonl", '{"y": 1, "a": "x"}\n{"a": "y"}\n{"y": 0, "a": "x"}\n', {"label": "y"}),
+    ],
+)
+def test_missing_labels_are_kept_beside_others_and_a_third_label_is_none(format, text, options) -> None:
+    stream = read(io.BytesIO(text.encode()), format, labels="missing", **options)
+    assert [block.labels.tolist() for block in stream.partly_labelled()] == [[1, 0, -1]]
+    assert [block.labels for block in stream] == [None]
+    assert stream.unlabelled == 0
+    third = text + {"svmlight": "5 1:1\n", "vw": "5 |a x\n", "csv": "5,x\n", "jsonl": '{"y": 5, "a": "x"}\n'}[format]
+    with pytest.raises(DataError, match=r"a third label, 5, after .* and 1"):
+        list(read(io.BytesIO(third.encode()), format, labels="missing", **options))

@@ -25,6 +25,8 @@ COMMANDS = (
     "prune",
     "calibrate",
     "export",
+    "convert",
+    "split",
     "datasets",
     "demo",
     "reproduce",

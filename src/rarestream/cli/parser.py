@@ -75,7 +75,7 @@ class Option:
 
 
 class Argument:
-    """An argument, declared in Annotated[type, Argument(...)]; a list takes all words that are left."""
+    """An argument, declared in Annotated[type, Argument(...)]; a list takes all words that are left to it."""
 
     def __init__(self, metavar: str, *, help: str) -> None:
         self.metavar, self.help = metavar, help
@@ -245,8 +245,9 @@ class Command:
                 given.setdefault(parameter.name, []).extend(values)
             else:
                 given[parameter.name] = parameter.convert(word)
-        for parameter in self.arguments:
-            count = len(rest) if parameter.repeated else 1
+        for number, parameter in enumerate(self.arguments, 1):
+            # A list takes all words but those of the arguments after it.
+            count = max(1, len(rest) - (len(self.arguments) - number)) if parameter.repeated else 1
             values, rest = [parameter.convert(word) for word in rest[:count]], rest[count:]
             if values:
                 given[parameter.name] = values if parameter.repeated else values[0]

@@ -34,9 +34,7 @@ from rarestream.evaluate.synthetic import (
     FIELDS,
     HELD_OUT,
     Planted,
-    joined,
     write_svmlight,
-    write_text,
 )
 from rarestream.metrics import Estimate, StreamingAuc
 
@@ -197,7 +195,7 @@ class RareStream:
                 written[0] += len(events)
                 yield _text(suffix, [("id", _ids_of(events)), ("time", _shown(seconds)), ("label", labels)])
 
-        write_text(pieces(), target)
+        _write(pieces(), target)
         return written[0], late[0]
 
     def delays(self) -> Iterator[NDArray[np.int64]]:
@@ -268,7 +266,7 @@ class RareStream:
                 yield _text(suffix, cells)
                 at += len(labels)
 
-        write_text(pieces(), target)
+        _write(pieces(), target)
 
 
 def make_rare_stream(
@@ -424,4 +422,13 @@ def _text(suffix: str, cells: list[tuple[str, NDArray[Any]]]) -> bytes:
         else:
             text[:, at : at + size] = np.ascontiguousarray(piece).view(np.uint8).reshape(rows, size)
         at += size
-    return joined(text)
+    return bytes(text[text != 0])  # words are padded with zeros
+
+
+def _write(pieces: Iterator[bytes], path: Path) -> None:
+    """Write text to a file, which is there complete or not at all."""
+    from rarestream.writers.files import opened
+
+    with opened(str(path), level=1) as file:
+        for piece in pieces:
+            file.write(piece)

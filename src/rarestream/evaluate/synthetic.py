@@ -33,13 +33,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block, seal
-from rarestream.system import whole
 
 D = 2**18
 FIELDS = 24
@@ -224,67 +223,16 @@ def field_sizes(fields: int | Sequence[int]) -> NDArray[np.int64]:
 
 
 def write_svmlight(blocks: Iterable[Block], path: Path) -> int:
-    """Write labelled blocks as svmlight text, atomically, gzipped if the name ends in .gz. Returns bytes of text."""
-    words = _Words()
-    return write_text(map(words.text, blocks), path)
+    """Write blocks as svmlight text, compressed by the suffix of the name. Returns bytes of text."""
+    from rarestream.writers.files import opened
+    from rarestream.writers.svmlight import SvmlightWriter
 
-
-def write_text(pieces: Iterable[bytes], path: Path) -> int:
-    """Write pieces of text to a file, atomically, gzipped if its name ends in .gz. Returns bytes of text."""
-    import gzip
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    size = 0
-    with whole(path) as raw, ThreadPoolExecutor(1) as beside:
-        file: BinaryIO | gzip.GzipFile = raw
-        if path.suffix == ".gz":
-            # No name and no time in the header: the same rows give the same bytes.
-            file = gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=raw, mtime=0)
-        written: Future[int] | None = None
-        for text in pieces:
-            if written is not None:
-                size += written.result()
-            written = beside.submit(file.write, text)
-        if written is not None:
-            size += written.result()
-        if file is not raw:
-            file.close()
-    return size
-
-
-def joined(padded: NDArray[np.uint8]) -> bytes:
-    """Return the bytes of words that are padded with zeros, as NumPy has them, without the padding."""
-    return bytes(padded[padded != 0])
-
-
-class _Words:
-    """Formats rows with lookup tables of padded words; the padding is removed from the whole block at once."""
-
-    def __init__(self) -> None:
-        self._columns = np.zeros(0, "S3")  # " 17:", for every column
-
-    def text(self, block: Block) -> bytes:
-        assert block.labels is not None
-        if len(self._columns) < block.width:
-            self._columns = np.array([f" {j + 1}:" for j in range(max(block.width, 2 * len(self._columns)))], "S")
-        different, which = np.ones(1, np.float32), np.zeros(len(block.values), np.intp)
-        if (block.values != 1).any():
-            different, which = np.unique(block.values, return_inverse=True)
-        values = np.array([f"{value:.9g}" for value in different.tolist()], "S")  # nine digits tell any two float32
-        sizes = np.diff(block.indptr) + 2  # a label, the features, a line end
-        ends = np.cumsum(sizes)
-        heads, tails = ends - sizes, ends - 1
-        body = np.ones(len(block.indices) + 2 * len(block), bool)
-        body[heads] = body[tails] = False
-        width = self._columns.dtype.itemsize
-        out = np.zeros((len(body), width + values.dtype.itemsize), np.uint8)
-        words = np.zeros(len(body), self._columns.dtype)
-        words[body] = self._columns[block.indices]
-        words[heads] = np.where(block.labels > 0, b"+1", b"-1")
-        words[tails] = b"\n"
-        out[:, :width] = words.view(np.uint8).reshape(len(body), width)
-        out[body, width:] = values[which].view(np.uint8).reshape(len(block.indices), values.dtype.itemsize)
-        return joined(out)
+    with opened(str(path), level=1) as file:
+        writer = SvmlightWriter(cast(BinaryIO, file))
+        for block in blocks:
+            writer.write(block)
+        writer.close()
+    return file.size
 
 
 @cache

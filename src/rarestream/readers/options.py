@@ -274,7 +274,7 @@ class FormatOptions:
         cli_default="0",
         remembered="same data",
     )
-    labels: Literal["required", "optional"] = option(
+    labels: Literal["required", "missing", "optional"] = option(
         "required", help="Whether every row needs a label.", remembered="never", commands="none"
     )
     shuffle: int | None = option(
@@ -322,6 +322,11 @@ class FormatOptions:
     def labels_optional(self) -> bool:
         """Whether rows may have any label or none."""
         return self.labels == "optional"
+
+    @property
+    def labels_missing(self) -> bool:
+        """Whether rows without a label are kept; other labels than two are invalid."""
+        return self.labels == "missing"
 
     def settings(self) -> dict[str, Any]:
         """Return what a model file remembers, ready for JSON: a format's own options, then those of all formats."""

@@ -71,6 +71,7 @@ class Parser(RowRules, Protocol):
 
     name: str  # of the format, for messages
     space: Any  # the feature space of the rows; None: columns are numbers
+    multiline: bool  # whether a row may have several lines
 
     def start(self, chunk: Chunk) -> Any:
         """Return what `parse` needs to know of a source, such as the columns of its heading, from its first chunk.
@@ -103,6 +104,7 @@ class LineParser:
 
     name: str
     space: Any = None
+    multiline = False
 
     def start(self, chunk: Chunk) -> Any:
         return None

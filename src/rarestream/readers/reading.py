@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rarestream.readers.chunks import CHUNK, LONGEST_LINE
 from rarestream.readers.locations import PieceLines
 from rarestream.readers.options import Classes
 from rarestream.readers.refusals import Refusals
 from rarestream.readers.sources import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class RawText(NamedTuple):
+    """The text of a piece, for whoever wants its rows as they are written."""
+
+    text: NDArray[np.uint8]
+    lines: NDArray[np.int64]  # where a row starts, from 1, also one that is invalid
+    begins: bool  # whether it is the start of its source
+    multiline: bool  # whether a row may have several lines
+    context: Any  # what the parser knows of the source, such as its heading
 
 
 @dataclass
@@ -33,6 +47,8 @@ class Reading:
     unlabelled: int = 0  # rows that were left out because they have no label
     unfinished: str | None = None  # file and line of a last line that was left out, having no line end
     piece: PieceLines | None = None  # the lines of the piece yielded last
+    keep_text: bool = False  # whether its text is wanted, too
+    raw: RawText | None = None  # that text
     stopped: bool = False
     _end: Callable[[], None] | None = None
 

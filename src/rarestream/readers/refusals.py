@@ -27,7 +27,7 @@ class Refusals:
         """The number of invalid rows after which a parser may stop."""
         return min(self.allowed, MANY) + 1
 
-    def add(self, message: str, line: int) -> DataError | None:
+    def add(self, message: str, line: int = 0) -> DataError | None:
         """Count an invalid row. Returns the error to raise if the limit is exceeded, else None.
 
         Parameters
@@ -35,7 +35,7 @@ class Refusals:
         message : str
             Where the row is and what is wrong with it.
         line : int
-            Its number in the chunk that is being read, from 1.
+            Its number in the chunk that is being read, from 1; 0: not known.
         """
         self.count += 1
         if len(self.first) < SHOWN:

@@ -86,6 +86,7 @@ class RowsToBlocks:
         optional = self.reading.options.labels_optional
         place = partial(self._place, name, before, where)
         bad = [(row.line, f"{place(row.line, row.column)}: {self.rules.message(row)}") for row in rows.bad]
+        keep_missing = self.reading.options.labels_missing
         block = Block(*rows[:4], None, rows.importances, _tags(rows.tags), True, self._space)
         if self.all_classes:
             signs = np.where(np.isnan(rows.labels), 0, 1).astype(np.int8)  # whether there is a class
@@ -103,7 +104,10 @@ class RowsToBlocks:
         if not optional and not signs.all():
             kept = signs != 0
             missing = np.isnan(rows.labels)
-            self.reading.unlabelled += int(np.count_nonzero(missing))
+            if keep_missing:
+                kept |= missing
+            else:
+                self.reading.unlabelled += int(np.count_nonzero(missing))
             for row in np.flatnonzero(~(kept | missing)):
                 line = int(rows.lines[row])
                 message = self.rule.error_message(float(rows.labels[row]), rows.label_texts)

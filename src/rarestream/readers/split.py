@@ -10,16 +10,20 @@ from collections.abc import Iterable, Iterator
 from rarestream.blocks import Block, no_tag
 
 
-def split_blocks(pieces: Iterable[Block], rows: int, skip: int = 0) -> Iterator[Block]:
-    """Yield Blocks of at most `rows` rows, leaving out the first `skip` rows."""
+def split_blocks(pieces: Iterable[Block], rows: int, skip: int = 0, unknown: bool = False) -> Iterator[Block]:
+    """Yield Blocks of at most `rows` rows, leaving out the first `skip` rows.
+
+    With `unknown`, the label 0 stays for rows whose label is not known; else a Block with such rows has no labels.
+    """
     for piece in pieces:
         dropped = min(skip, len(piece))
         skip -= dropped
         for start in range(dropped, len(piece), rows):
-            yield _finished(piece if len(piece) <= rows and not dropped else piece[start : start + rows], piece)
+            block = piece if len(piece) <= rows and not dropped else piece[start : start + rows]
+            yield _finished(block, piece, unknown)
 
 
-def _finished(block: Block, piece: Block) -> Block:
+def _finished(block: Block, piece: Block, unknown: bool) -> Block:
     """The block with its own width, and None in place of optional fields that hold only their default."""
     width = block.width
     if block is not piece:
@@ -29,7 +33,7 @@ def _finished(block: Block, piece: Block) -> Block:
         block.indices,
         block.values,
         width,
-        block.labels if block.labels is not None and block.labels.all() else None,
+        block.labels if block.labels is not None and (unknown or block.labels.all()) else None,
         block.importances if block.importances is not None and (block.importances != 1).any() else None,
         block.tags if block.tags is not None and (block.tags != no_tag(block.tags.dtype)).any() else None,
         block.own,

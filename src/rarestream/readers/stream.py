@@ -57,10 +57,10 @@ def read(
         `positive` is given. By default they are found in the data.
     max_bad_rows : int, >= 0, default 0
         Maximum number of invalid rows to skip. One more is an error.
-    labels : {"required", "optional"}, default "required"
-        With "optional", rows may have any label or none; Blocks with such rows have `labels` None. With "required",
-        a row without a label is invalid in svmlight; in other formats it is left out, and `Stream.unlabelled` counts
-        it.
+    labels : {"required", "missing", "optional"}, default "required"
+        With "optional", rows may have any label or none; Blocks with such rows have `labels` None. With "missing", rows
+        without a label are kept in the same way, and any other label than two is invalid. With "required", a row
+        without a label is invalid in svmlight; in other formats it is left out, and `Stream.unlabelled` counts it.
     shuffle : int, optional
         Seed of a random order of the rows, which depends only on the seed. By default rows come in the order of the
         data.
@@ -99,7 +99,7 @@ def read(
 MOST_THREADS = 8  # that parse by default: each holds a chunk, and more than this are waiting for whoever learns
 
 
-def _spare_threads() -> int:
+def spare_threads() -> int:
     """Return the default number of threads: on a single core a thread that parses ahead gains nothing, and of many one
     is left to whoever uses the rows."""
     there = cores()
@@ -153,7 +153,7 @@ class Stream:
             options,
             self._refusals or Refusals(options.max_bad_rows),
             self._features if self._passes == 0 else self._reading.features,  # one space for all passes
-            _spare_threads() if options.threads is None else options.threads,
+            spare_threads() if options.threads is None else options.threads,
             self._chunk,
             self._longest_line,
             self._rows,
@@ -165,6 +165,11 @@ class Stream:
         if self._fingerprints is None:
             self._fingerprints = [fingerprint(source) for source in self._sources]
         return [cast(Fingerprint, dict(entry)) for entry in self._fingerprints]
+
+    @property
+    def paths(self) -> list[str]:
+        """Paths of the files that are read; standard input and rows in memory have none."""
+        return [source.path for source in self._sources if source.path is not None]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -294,6 +299,19 @@ class Stream:
         self._reading.stop()
 
     def __iter__(self) -> Iterator[Block]:
+        return self._new_pass(unknown=False)
+
+    def partly_labelled(self) -> Iterator[Block]:
+        """Iterate over a new pass in which a Block may have rows without a label: their label is 0.
+
+        Returns
+        -------
+        iterator of Blocks
+            For writers: no model learns the label 0.
+        """
+        return self._new_pass(unknown=True)
+
+    def _new_pass(self, unknown: bool) -> Iterator[Block]:
         if self._passes and not self.replayable:
             name = next(source.name for source in self._sources if not source.replayable)
             raise DataError(f"{name}: can be read only once. For several passes, save it to a file first.")
@@ -305,9 +323,9 @@ class Stream:
         self._block, self._locations = 0, RowLocations(everything=self._shuffle is not None)
         self._keys, self._keyed = keys(0, 0, 0), 0
         skip, self._skip = self._skip, 0
-        return self._blocks(skip)
+        return self._blocks(skip, unknown)
 
-    def _blocks(self, skip: int) -> Iterator[Block]:
+    def _blocks(self, skip: int, unknown: bool) -> Iterator[Block]:
         seen = 0
 
         def counted(pieces: Iterator[Block]) -> Iterator[Block]:
@@ -328,7 +346,7 @@ class Stream:
                 memory = max(self._options.memory or default_memory(), LEAST)
                 rows = shuffled(rows, self._shuffle, memory, self._learn_total, self._learn_keys)
             self._delivered = skip
-            with closing(_generator(split_blocks(rows, self._rows, skip))) as blocks:
+            with closing(_generator(split_blocks(rows, self._rows, skip, unknown))) as blocks:
                 for block in blocks:
                     self._block = self._delivered
                     self._delivered += len(block)

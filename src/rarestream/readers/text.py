@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rarestream.blocks import Block
 from rarestream.errors import DataError
 from rarestream.readers.chunks import Chunk, Chunks, NextLine, TooLongRowError
 from rarestream.readers.parser import ParsedRows, Parser
 from rarestream.readers.prefetch import Prefetch
-from rarestream.readers.reading import Reading
+from rarestream.readers.reading import RawText, Reading
 from rarestream.readers.rows import RowsToBlocks, in_bytes
 
 
@@ -31,6 +34,7 @@ class _ParsedChunk(NamedTuple):
     begins: bool
     position: int
     rows: ParsedRows
+    raw: tuple[NDArray[np.uint8], Any] | None  # its text, if it is wanted, and what the parser knows of the source
 
 
 class _TextReader:
@@ -54,6 +58,11 @@ class _TextReader:
                     self.lines = before + chunk.rows.lines_read
                     block, error = self.blocks.block(chunk.name, before, chunk.rows)
                     reading.position = chunk.position
+                    if chunk.raw is not None:
+                        text, context = chunk.raw
+                        invalid = np.array([row.line for row in chunk.rows.bad], np.int64)
+                        lines = np.union1d(chunk.rows.lines, invalid)
+                        reading.raw = RawText(text, lines, chunk.begins, self.parser.multiline, context)
                     if len(block):
                         yield block
                     if error is not None:
@@ -85,7 +94,7 @@ class _TextReader:
             first = chunks.take(buffer)
             assert first is not None
             rows = self._parse_first(first)
-        yield _ParsedChunk(first.name, first.begins, first.position, rows)
+        yield _ParsedChunk(first.name, first.begins, first.position, rows, self._raw(first, self.context))
         del first
 
         def take(buffer: bytearray) -> Callable[[], _ParsedChunk] | None:
@@ -95,7 +104,13 @@ class _TextReader:
             if chunk.begins:
                 self.context = self.parser.start(chunk)
             context = self.context
-            return lambda: _ParsedChunk(chunk.name, chunk.begins, chunk.position, self.parser.parse(chunk, context))
+            return lambda: _ParsedChunk(
+                chunk.name,
+                chunk.begins,
+                chunk.position,
+                self.parser.parse(chunk, context),
+                self._raw(chunk, context),
+            )
 
         if self.reading.threads and not chunks.exhausted:
             yield from Prefetch(take, chunks.stop, self.reading.threads)
@@ -104,6 +119,10 @@ class _TextReader:
                 parsed = task()
                 del task
                 yield parsed
+
+    def _raw(self, chunk: Chunk, context: Any) -> tuple[NDArray[np.uint8], Any] | None:
+        """Return a copy of the text, whose buffer is used again, if it is wanted."""
+        return (chunk.text.copy(), context) if self.reading.keep_text else None
 
     def _parse_first(self, chunk: Chunk) -> ParsedRows:
         self.context = self.parser.start(chunk)

@@ -59,29 +59,38 @@ class ArrowTable:
                 f"{source.name}: is Feather of version 1, which is no longer written. Convert it: "
                 "pandas.read_feather(...).to_feather(...)."
             )
-        self._is_file = head == FILE
+        self.is_file = head == FILE  # else a stream
         self._reader = self._opened(None)
-        self.names: Sequence[str] = self._reader.schema.names
+        self.schema: Any = self._reader.schema
+        self.names: Sequence[str] = self.schema.names
 
     def _opened(self, wanted: Sequence[str] | None) -> Any:
         import pyarrow.ipc
 
         fields = None if wanted is None else [i for i, name in enumerate(self.names) if name in wanted]
         options = pyarrow.ipc.IpcReadOptions(included_fields=fields, use_threads=self._threads)
-        opener = pyarrow.ipc.open_file if self._is_file else pyarrow.ipc.open_stream
+        opener = pyarrow.ipc.open_file if self.is_file else pyarrow.ipc.open_stream
         return opener(self._file, options=options)
 
     def batches(self, wanted: Sequence[str]) -> Iterator[tuple[_native.ArrowBatch, int]]:
         from rarestream.readers.batches import exported
 
         size = self._source.size or 0
-        if self._is_file:
+        if self.is_file:
             reader = self._opened(wanted) if len(wanted) < len(self.names) else self._reader
             for i in range(reader.num_record_batches):
                 yield exported(reader.get_batch(i)), size * (i + 1) // reader.num_record_batches
             return
         for batch in self._reader:  # a stream may come from a pipe: it is not read again for fewer columns
             yield exported(batch), self._file.tell() if self._source.replayable else 0
+
+    def record_batches(self) -> Iterator[Any]:
+        """Yield the batches as pyarrow has them, with all columns."""
+        if self.is_file:
+            for i in range(self._reader.num_record_batches):
+                yield self._reader.get_batch(i)
+        else:
+            yield from self._reader
 
     def close(self) -> None:
         if self._own:

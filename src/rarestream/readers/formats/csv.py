@@ -83,6 +83,7 @@ class Heading:
     place: str
     names: list[str]
     skipped: bool  # whether they are its first row
+    text: bytes = b""  # as they are written
     numbers: list[int] | None = None  # of the parser's columns, once there is a plan
 
 
@@ -90,7 +91,7 @@ class CsvParser:
     """Parses CSV text; a `rarestream.readers.parser.Parser`."""
 
     name = "csv"
-    labels_may_be_missing = True
+    multiline = True
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -168,10 +169,10 @@ class CsvParser:
         names = self._cells(text, chunk.name)
         names = [name.strip() or f"#{number}" for number, name in enumerate(names, 1)]  # an index without a name
         self._check_names(chunk.name, names)
-        return self._heading(chunk.name, names, True)
+        return self._heading(chunk.name, names, True, row.lstrip(b"\r\n"))
 
-    def _heading(self, place: str, names: list[str], skipped: bool) -> Heading:
-        heading = Heading(place, names, skipped)
+    def _heading(self, place: str, names: list[str], skipped: bool, text: bytes = b"") -> Heading:
+        heading = Heading(place, names, skipped, text)
         if self._table is not None:
             heading.numbers = self._table.columns_of(place, names, self._reading)
         return heading

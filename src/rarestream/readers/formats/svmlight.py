@@ -63,7 +63,7 @@ class SvmlightParser(LineParser):
         rows = _native.parse_svmlight(
             chunk.text,
             first_index=self._first_index,
-            label_required=not self._reading.options.labels_optional,
+            label_required=self._reading.options.labels == "required",
             stop_after=self._reading.refusals.stop_after,
         )
         return parsed_rows(rows)

@@ -63,7 +63,7 @@ class DeadLetters(Refusals):
         self.last_line = 0
         self._waiting.clear()
 
-    def add(self, message: str, line: int) -> DataError | None:
+    def add(self, message: str, line: int = 0) -> DataError | None:
         """Count an invalid row, as `Refusals` does, and keep it until its line is passed."""
         self.last_line = line
         error = super().add(message, line)
