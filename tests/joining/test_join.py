@@ -20,7 +20,9 @@ Steps = list[tuple[float, bytes]]
 @st.composite
 def streams(draw: st.DrawFn) -> list[textbook.Row]:
     """Rows that are roughly in order: times move on by steps, some of them back, some far."""
-    steps = draw(st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from([0, 1, 1, 2, 3, -1, -2, -6, 9, 40])), max_size=25))
+    steps = draw(
+        st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from([0, 1, 1, 2, 3, -1, -2, -6, 9, 40])), max_size=25)
+    )
     time, rows = 100.0, []
     for number, (key, step) in enumerate(steps):
         time += step

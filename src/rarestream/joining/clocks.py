@@ -89,4 +89,3 @@ class Clock:
         else:
             self.latest = max(self.latest, time)
         return taken
-

@@ -35,7 +35,7 @@ from rarestream.joining.disk import Disk
 MINUTE = 60.0
 DISORDER = 5 * MINUTE
 MEMORY = 500_000_000
-OVERHEAD = 330  # bytes of memory that an event or a label takes beside its key and its payload
+OVERHEAD = 250  # bytes of memory that an event or a label takes beside its key and its payload
 PORTION = 256  # events that are read from disk at once
 
 Label = bytes | str | int | float
@@ -135,7 +135,6 @@ class JoinCounts:
 class _Event:
     key: bytes
     time: float
-    number: int
     payload: bytes | None  # None: not needed any more
     label: Label | None
     waiting: bool  # whether it is still to be returned
@@ -146,7 +145,6 @@ class _Event:
 class _Label:
     key: bytes
     time: float
-    number: int
     label: Label
     late: bool
     waiting: bool
@@ -174,7 +172,8 @@ class LabelJoin:
         Seconds by which a single row may move the time of its stream without the next row to confirm it. By default
         the larger of `within` and `disorder`; `math.inf` takes every row as it is.
     memory : int, default 500 MB
-        Bytes of memory for what waits. What exceeds them goes to a temporary file.
+        Bytes of memory for what waits. What exceeds them goes to a temporary file, which takes up to a quarter of them
+        again to be searched.
     folder : str, optional
         Where that file is. By default where the system has its temporary files.
     on_refused : callable, optional
@@ -228,7 +227,6 @@ class LabelJoin:
         self._disk_first = 0  # none of them has a lower number
         self._disk_head: tuple[int, float] | None = None  # number and time of the first of them, if it is not decided
         self._forgotten = -math.inf  # up to here, what is on disk was removed
-        self._numbered = 0
 
     # -- rows
 
@@ -408,15 +406,14 @@ class LabelJoin:
                 return
             event = event.older
         if disk is not None and disk.events:
-            for _, at, _, _ in disk.events_of(key):
+            for _, at, _ in disk.events_of(key):
                 if abs(time - at) <= 2 * within:
                     self.counts.duplicate_events += 1
                     return
         label = None
         if key in self._labels or (disk is not None and disk.labels):
             label = self._waiting_label(key, time)
-        number, self._numbered = self._numbered, self._numbered + 1
-        event = self._events[key] = _Event(key, time, number, payload, label, True, older)
+        event = self._events[key] = _Event(key, time, payload, label, True, older)
         self._held += OVERHEAD + len(key) + len(payload)
         if label is not None:
             self.counts.matched += 1
@@ -472,7 +469,7 @@ class LabelJoin:
             late |= within < after <= 2 * within
             event = event.older
         if self._disk is not None and self._disk.events:
-            for number, at, known, _ in self._disk.events_of(key):
+            for number, at, known in self._disk.events_of(key):
                 if abs(time - at) <= within:
                     if known is not None:
                         self.counts.duplicate_labels += 1
@@ -480,8 +477,7 @@ class LabelJoin:
                         self._label_on_disk(self._disk, number, key, at, label)
                     return
                 late |= within < time - at <= 2 * within
-        number, self._numbered = self._numbered, self._numbered + 1
-        row = _Label(key, time, number, label, late, True)
+        row = _Label(key, time, label, late, True)
         self._labels.setdefault(key, []).append(row)
         self._label_queue.append(row)
         self._held += OVERHEAD + len(key)
@@ -572,7 +568,8 @@ class LabelJoin:
         # On disk this takes a scan, so it is done once in a while; keeping a row longer changes nothing.
         if self._disk is not None and (both == math.inf or both - self._forgotten > within / 16):
             self._forgotten = both
-            self._disk.forget_events(both - 2 * within - 1)
+            # Events that wait behind an earlier one may be up to `disorder` older than it.
+            self._disk.forget_events(both - 2 * within - self.disorder - 1)
             removed, late = self._disk.take_labels(events - within - 1)
             self.counts.late_labels += late
             self.counts.labels_without_event += removed - late
@@ -614,32 +611,36 @@ class LabelJoin:
         if self._held <= self.memory:
             return
         if self._disk is None:
-            self._disk = Disk(self._folder)
+            self._disk = Disk(self._folder, self.memory // 4)
+        self._disk.add_events(self._oldest_keys())
+        if not self._disk_waiting:
+            self._disk_first = self._disk.next_event
         self._disk.add_events(self._oldest_events())
         self._disk.add_labels(self._oldest_labels())
 
-    def _oldest_events(self) -> Iterator[tuple[int, bytes, float, bytes | None, Any, bool]]:
+    def _oldest_keys(self) -> Iterator[tuple[bytes, float, bytes | None, Any, bool]]:
         least = self.memory // 2
         while self._held > least and self._seen:
             event = self._seen.popleft()
             self._drop_event(event)
-            yield event.number, event.key, event.time, None, event.label, False
+            yield event.key, event.time, None, event.label, False
+
+    def _oldest_events(self) -> Iterator[tuple[bytes, float, bytes | None, Any, bool]]:
+        least = self.memory // 2
         while self._held > least and self._queue:
             event = self._queue.popleft()
             if event.waiting:
                 self._drop_event(event)
-                if not self._disk_waiting:
-                    self._disk_first = event.number
                 self._disk_waiting += 1
-                yield event.number, event.key, event.time, event.payload, event.label, True
+                yield event.key, event.time, event.payload, event.label, True
 
-    def _oldest_labels(self) -> Iterator[tuple[int, bytes, float, Any, bool]]:
+    def _oldest_labels(self) -> Iterator[tuple[bytes, float, Any, bool]]:
         least = self.memory // 2
         while self._held > least and self._label_queue:
             row = self._label_queue.popleft()
             self._drop_label(row)
             if row.waiting:
-                yield row.number, row.key, row.time, row.label, row.late
+                yield row.key, row.time, row.label, row.late
 
 
 def _bytes(key: bytes | str) -> bytes:
