@@ -59,6 +59,15 @@ Unmatched = Annotated[
         choices=lambda: ("negative", "drop"),
     ),
 ]
+Order = Annotated[
+    str,
+    Option(
+        "--order",
+        metavar="WHAT",
+        help="Order of the rows written: event, or match, each as soon as its label is known.",
+        choices=lambda: ("event", "match"),
+    ),
+]
 Disorder = Annotated[
     str, Option("--disorder", metavar="TIME", help="How far rows of a file may be out of order.", default="5m")
 ]
@@ -114,6 +123,7 @@ def join(
     unmatched: Unmatched = "negative",
     as_: As = None,
     output: Output = None,
+    order: Order = "event",
     label_key: LabelKey = None,
     label_time: LabelTime = None,
     disorder: Disorder = "5m",
@@ -145,9 +155,8 @@ def join(
     if positive is not None and label is None:
         raise UsageError("needs --label, the column of LABELS that has the labels.", "--positive")
     name = as_ or label or "label"
-    label_key = label_key or key
     for word, other in (("--label", label), ("--label-time", label_time)):
-        if other is not None and other == label_key:
+        if other is not None and other == (label_key or key):
             raise UsageError(f"{plain(other)} is the key already.", word)
     if time == key:
         raise UsageError(f"{plain(key)} is the key already.", "--time")
@@ -175,12 +184,12 @@ def join(
     )
     right = PickedTable(
         labels,
-        Wanted(label_key, label_time or "", label or "", rows=False),
+        Wanted(label_key or key, label_time or "", label or "", rows=False),
         max_bad_rows,
         label_format,
         usual_time=time or "",
         time_option="--label-time",
-        key_option="--label-key",
+        key_option="--key" if label_key is None else "--label-key",
         label_option="--label",
         columns=tuple(label_columns or ()),
         quoting=quoting,
@@ -194,6 +203,7 @@ def join(
         positive=None if positive is None else as_label(positive),
         max_bad_rows=max_bad_rows,
         quoting=quoting,
+        order=order,
         disorder=slack,
         memory=most,
         folder=None if temporary is None else str(temporary),
@@ -271,14 +281,14 @@ def _summarise(joined: TableJoin, unmatched: str, seconds: float) -> None:
     ink.line(f"{events} and {labels} in {look.duration(seconds)}; {written} written")
     share = look.share(counts.matched, counts.matched + counts.unmatched)
     lines = [
-        ("with a label", counts.matched, f"({share})" if counts.matched else ""),
-        ("without a label", counts.unmatched, ": negative" if unmatched == "negative" else ": dropped"),
-        ("events left out", counts.duplicate_events, ": their key came before"),
-        ("labels left out", counts.duplicate_labels, ": their event had one"),
-        ("labels left out", counts.late_labels, ": late, after the window"),
-        ("labels left out", counts.labels_without_event, ": without an event"),
+        (counts.matched, f"with a label ({share})" if counts.matched else "with a label"),
+        (counts.unmatched, f"without a label: {'negative' if unmatched == 'negative' else 'dropped'}"),
+        (counts.duplicate_events, "left out: the key of an earlier event"),
+        (counts.duplicate_labels, "not used: a further label of an event"),
+        (counts.late_labels, "not used: a label after the window"),
+        (counts.labels_without_event, "not used: a label without an event"),
     ]
-    shown = [*lines[:2], *(line for line in lines[2:] if line[1])]
-    width = max(len(look.count(number)) for _, number, _ in shown)
-    for word, number, note in shown:
-        ink.line(f"  {look.count(number):>{width}} {word}{note if note.startswith(':') else f' {note}'}".rstrip())
+    shown = [*lines[:2], *(line for line in lines[2:] if line[0])]
+    width = max(len(look.count(number)) for number, _ in shown)
+    for number, what in shown:
+        ink.line(f"  {look.count(number):>{width}} {what}")

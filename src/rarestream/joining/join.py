@@ -272,12 +272,14 @@ class LabelJoin:
         self._add(self._label_clock, _finite(time), (_bytes(key), label))
         return self._decided()
 
-    def events(self, keys: Sequence[bytes], times: Sequence[float], payloads: Sequence[bytes]) -> Iterator[Joined]:
+    def events(
+        self, keys: Sequence[bytes | str], times: Sequence[float], payloads: Sequence[bytes]
+    ) -> Iterator[Joined]:
         """Add many events; the same as `event` for each, and quicker."""
         self._add_all(self._event_clock, self._add_event, keys, times, payloads)
         return self._decided()
 
-    def labels(self, keys: Sequence[bytes], times: Sequence[float], labels: Sequence[Label]) -> Iterator[Joined]:
+    def labels(self, keys: Sequence[bytes | str], times: Sequence[float], labels: Sequence[Label]) -> Iterator[Joined]:
         """Add many labels; the same as `label` for each, and quicker."""
         self._add_all(self._label_clock, self._add_label, keys, times, labels)
         return self._decided()
@@ -376,25 +378,26 @@ class LabelJoin:
         self,
         clock: Clock,
         add: Callable[[bytes, float, Any], None],
-        keys: Sequence[bytes],
+        keys: Sequence[bytes | str],
         times: Sequence[float],
         rows: Sequence[Any],
     ) -> None:
+        names = list(map(_bytes, keys))
         numbers = np.asarray(times, np.float64)
-        if not len(keys) == len(numbers) == len(rows):
+        if not len(names) == len(numbers) == len(rows):
             raise DataError("LabelJoin: keys, times and rows must be equally many.")
         if not np.isfinite(numbers).all():
             _finite(float(numbers[~np.isfinite(numbers)][0]))
         if clock.takes_all(numbers):
             self._make_room()
             if clock is self._event_clock:
-                self.counts.events += len(keys)
+                self.counts.events += len(names)
             else:
-                self.counts.labels += len(keys)
-            for key, time, row in zip(keys, numbers.tolist(), rows, strict=True):
+                self.counts.labels += len(names)
+            for key, time, row in zip(names, numbers.tolist(), rows, strict=True):
                 add(key, time, row)
             return
-        for key, time, row in zip(keys, numbers.tolist(), rows, strict=True):
+        for key, time, row in zip(names, numbers.tolist(), rows, strict=True):
             self._add(clock, time, (key, row))
 
     def _add_event(self, key: bytes, time: float, payload: bytes) -> None:

@@ -28,7 +28,7 @@ class TableJoin:
     """Joins the rows of one table with labels of another: iterate over it for the text of the joined table.
 
     Labels are read ahead of events, by as much as the window is long. So an event finds its label when it is read, and
-    what waits are labels, which are small, rather than events. Of pipes, whatever comes is read.
+    what waits are labels, which are small, rather than events. Of two pipes, whatever comes is read.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ class TableJoin:
                     if source is events and not begun:
                         raise DataError(f"{self.events.sources[0].name}: is empty; there is nothing to join.")
                 elif source is events:
+                    self.position = batch.position
+                    self._count_bad(batch, "events")
                     if not begun:
                         begun = True
                         yield self._heading()
-                    self.position = batch.position
-                    self._count_bad(batch, "events")
                     joined = self._join.events(batch.keys, batch.times, batch.rows)  # type: ignore[arg-type]
                 else:
                     self._count_bad(batch, "labels")
@@ -125,7 +125,8 @@ class TableJoin:
             wanted, other = labels, events
         if wanted.ended:
             return other
-        while wanted.table.piped and not other.ended:
+        # While one program is silent, another one may be waiting until its rows are read. A file can wait.
+        while wanted.table.piped and other.table.piped and not other.ended:
             if wanted.ready(PATIENCE):
                 return wanted
             if other.ready(0):
@@ -196,9 +197,10 @@ class TableJoin:
     # -- what is wrong
 
     def _count_bad(self, batch: PickedRows, stream: str) -> None:
-        known = self._places[stream]
-        first = known[-1][0] + len(known[-1][1].keys) if known else 0
-        self._places[stream] = [*known[-1:], (first, batch._replace(rows=[]))]
+        if batch.keys:  # a row that was held back is of the batch before, so two are enough
+            known = self._places[stream]
+            first = known[-1][0] + len(known[-1][1].keys) if known else 0
+            self._places[stream] = [*known[-1:], (first, batch._replace(rows=[]))]
         for message in batch.bad:
             self._count(message)
 
@@ -209,9 +211,7 @@ class TableJoin:
 
     def _refuse(self, row: Refused) -> None:
         """Count a row whose time cannot be right."""
-        first, batch = next(
-            known for known in reversed(self._places[row.stream]) if row.row >= known[0] or known[0] == 0
-        )
+        first, batch = next(known for known in reversed(self._places[row.stream]) if row.row >= known[0])
         time, latest = _shown(row.time), _shown(row.latest)
         if row.why == BEHIND:
             message = (

@@ -87,7 +87,7 @@ class PickedTable:
     where : path, glob pattern, "-" or binary file
         CSV or JSON lines; compressed files are decompressed automatically.
     wanted : Wanted
-        The columns. An empty time: the one column of the first rows that holds dates.
+        The columns. An empty time: the one column of which most cells in the first rows are dates.
     max_bad_rows : int
         Invalid rows of a chunk that do not end its parsing.
     format : {"csv", "jsonl"}, optional
@@ -256,7 +256,7 @@ class PickedTable:
 
     def _time_column(self, place: str, counts: Sequence[ColumnCounts]) -> str:
         taken = (self.wanted.key, self.wanted.label)
-        dates = [column.name for column in counts if column.date and column.date == sum(column[1:])]
+        dates = [column.name for column in counts if 2 * column.date > sum(column[1:])]
         dates = [name for name in dates if name not in taken]
         if len(dates) == 1:
             return dates[0]
