@@ -245,15 +245,17 @@ class _Show:
         self._joined, self._started = joined, started
         self._line = look.LiveLine(shown and sys.stderr.isatty())
         self._drawn = 0.0
+        self._named = times[0]
         named = zip((joined.events, joined.labels), ("--time", "--label-time"), times, strict=True)
         self._found = [(table, option) for table, option, name in named if shown and name is None]
 
     def step(self) -> None:
         for table, option in [found for found in self._found if found[0].wanted.time]:
-            self.clear()
-            name = plain(table.wanted.time)
-            look.stderr().message(f"The times of {table.sources[0].name} are in its column {name} ({option}).")
             self._found.remove((table, option))
+            if table.wanted.time != self._named:
+                self.clear()
+                name = plain(table.wanted.time)
+                look.stderr().message(f"The times of {table.sources[0].name} are in its column {name} ({option}).")
         now = clock.monotonic()
         if not self._line.shown or now - self._drawn < REDRAWN:
             return
