@@ -152,7 +152,7 @@ def test_labels_are_written_as_they_are(tmp_path: Path):
 
 
 def test_a_positive_label_is_1_and_all_others_0(tmp_path: Path):
-    write(tmp_path, labels_csv="id,at,what\na,2026-01-01T00:05:00Z,buy\nb,2026-01-01T00:05:00Z,view\n")
+    write(tmp_path, labels_csv="id,at,what\na,2026-01-01T00:05:00Z,buy\nb,2026-01-01T00:05:00Z,nan\n")
     found = join("--label", "what", "--positive", "buy").stdout
     assert [line.rpartition(",")[2] for line in found.splitlines()] == ["what", "1", "0", "0"]
 
@@ -210,6 +210,7 @@ def test_wrong_columns_are_named(words: tuple[str, ...], said: str):
         (("--disorder", "soon"), "'--disorder'"),
         (("--memory", "much"), "such as 500M or 4G"),
         (("--positive", "1"), "needs --label"),
+        (("--label", "at", "--positive", "nan"), "must be a number or a text"),
         (("--unmatched", "positive"), "one of negative, drop"),
         (("--label", "id"), "is the key already"),
         (("--time", "id"), "is the key already"),

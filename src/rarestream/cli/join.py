@@ -154,6 +154,10 @@ def join(
     most = sizes.size_in_bytes(memory, "--memory")
     if positive is not None and label is None:
         raise UsageError("needs --label, the column of LABELS that has the labels.", "--positive")
+    try:
+        wanted = None if positive is None else as_label(positive)
+    except ValueError:
+        raise UsageError(f"must be a number or a text, got {positive!r}.", "--positive") from None
     name = as_ or label or "label"
     for word, other in (("--label", label), ("--label-time", label_time)):
         if other is not None and other == (label_key or key):
@@ -200,7 +204,7 @@ def join(
         name=name,
         within=window,
         unmatched=unmatched,
-        positive=None if positive is None else as_label(positive),
+        positive=wanted,
         max_bad_rows=max_bad_rows,
         quoting=quoting,
         order=order,

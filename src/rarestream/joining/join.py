@@ -218,7 +218,7 @@ class LabelJoin:
         self._events: dict[bytes, _Event] = {}  # by key, the newest first: those that wait, and keys to recognise
         self._queue: deque[_Event] = deque()  # those that wait; with order="match", some that no longer do
         self._seen: deque[_Event] = deque()  # those that do not wait
-        self._labels: dict[bytes, list[_Label]] = {}  # those that wait, by key
+        self._labels: dict[bytes, deque[_Label]] = {}  # those that wait, by key
         self._label_queue: deque[_Label] = deque()  # the same, and some that no longer do
         self._ready: deque[Joined] = deque()  # decided and not yet returned
         self._held = 0  # bytes in memory
@@ -439,7 +439,7 @@ class LabelJoin:
                     self._disk.remove_label(number)
                 elif within < at - time <= 2 * within:
                     self._disk.set_late(number)
-        waiting = []
+        waiting: deque[_Label] = deque()
         for row in self._labels.pop(key, ()):
             if abs(row.time - time) <= within:
                 if found is None:
@@ -481,7 +481,7 @@ class LabelJoin:
                     return
                 late |= within < time - at <= 2 * within
         row = _Label(key, time, label, late, True)
-        self._labels.setdefault(key, []).append(row)
+        self._labels.setdefault(key, deque()).append(row)
         self._label_queue.append(row)
         self._held += OVERHEAD + len(key)
 
@@ -603,7 +603,7 @@ class LabelJoin:
         self._held -= OVERHEAD + len(row.key)
         others = self._labels.get(row.key)
         if row.waiting and others is not None:
-            others.remove(row)
+            others.remove(row)  # mostly the first
             if not others:
                 del self._labels[row.key]
 

@@ -172,7 +172,7 @@ class TableJoin:
         """Return what follows the text of a row: the cell of its label, and the line end."""
         text = "0" if label is None else label.decode()
         if label is not None and self._positive is not None:
-            text = "1" if as_label(text) == self._positive else "0"
+            text = "1" if _value(text) == self._positive else "0"
         if self.events.format == "csv":
             end = self.events.delimiter.encode() + self._csv_cell(text) + self.events.line_end
         else:
@@ -232,11 +232,7 @@ class TableJoin:
         if not self._checks:
             return
         for label in set(batch.labels) - self._checked:
-            try:
-                known = as_label(label.decode()) in (0, 1)
-            except ValueError:
-                known = False
-            if not known:
+            if _value(label.decode()) not in (0, 1):
                 line = int(batch.lines[batch.labels.index(label)])
                 raise DataError(
                     f"{batch.source}:{line}: the label {quoted(label)} is neither 0 nor 1, and events without a label "
@@ -304,6 +300,14 @@ class _Ahead:
             except queue.Full:
                 pass
         return False
+
+
+def _value(text: str) -> float | str:
+    """Return the label that a text is: a number where it is one."""
+    try:
+        return as_label(text)
+    except ValueError:  # nan, inf, spaces: words like any other
+        return text
 
 
 def _shown(seconds: float) -> str:
