@@ -250,6 +250,21 @@ def test_rows_that_make_no_sense_are_refused_and_change_nothing():
     assert join.counts.events == 0 and list(join.finish()) == []
 
 
+def test_a_full_disk_is_said():
+    join = LabelJoin(10.0, memory=0)
+    list(join.event("a", 0.0, b"a"))
+    join._disk._base.execute("PRAGMA max_page_count = 8")
+    with pytest.raises(OutputError, match="full.*Free some space"):
+        list(join.events([b"%d" % i for i in range(1000)], [0.0] * 1000, [b"x" * 100] * 1000))
+
+
+def test_many_labels_of_one_key_wait_and_one_is_taken():
+    join = LabelJoin(10.0)
+    list(join.labels([b"nobody"] * 100_000, [0.0] * 100_000, [1] * 100_000))
+    assert pairs(list(join.event("nobody", 5.0, b"x")) + list(join.finish())) == [(b"x", 1)]
+    assert join.counts.duplicate_labels == 99_999
+
+
 def test_a_folder_that_is_not_there_is_said():
     join = LabelJoin(10.0, memory=0, folder="/no/such/folder")
     with pytest.raises(OutputError, match="/no/such/folder"):

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
+import os
+import struct
+import termios
+import threading
 from datetime import datetime
 
 import numpy as np
@@ -113,6 +118,22 @@ def test_invalid_rows_of_the_format_are_named_by_its_parser():
     found = picked('{"key": 1, "time": 2}\n{"key": 1,}\n[]\n', Wanted("key", "time"), format="jsonl")
     assert len(found.keys) == 1 and "a key in double quotes is expected" in found.bad[0] and ":2:11:" in found.bad[0]
     assert "a line must be a JSON object" in found.bad[1]
+
+
+def test_the_first_rows_of_a_pipe_are_waited_for():
+    read_end, write_end = os.pipe()
+    found: list[PickedRows] = []
+    with open(read_end, "rb", buffering=0) as file:
+        table = PickedTable(file, Wanted("key", ""))
+        thread = threading.Thread(target=lambda: found.extend(table))
+        thread.start()
+        os.write(write_end, b"key,when\n")
+        while struct.unpack("i", fcntl.ioctl(read_end, termios.FIONREAD, b"\0" * 4))[0]:
+            pass  # until the heading has been read, alone
+        os.write(write_end, b"a,2026-01-01\n")
+        os.close(write_end)
+        thread.join()
+    assert [key for rows in found for key in rows.keys] == [b"a"] and table.wanted.time == "when"
 
 
 def test_a_row_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch):

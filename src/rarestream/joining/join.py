@@ -153,9 +153,10 @@ class _Label:
 class LabelJoin:
     """Joins a stream of events with a stream of labels that come later, in bounded memory.
 
-    Times are those of the rows, in seconds; the clock of the machine is never asked. The module's documentation has
-    the rules. Methods that take rows return an iterator over the events that are decided now. What is not taken from
-    it comes with the next call.
+    Times are those of the rows, in seconds; the clock of the machine is never asked. A label belongs to the event of
+    its key that is at most `within` from it; see "Labels that come late" for all rules. Methods that take rows return
+    an iterator over the events that are decided now. What is not taken from it comes with the next call. One thread at
+    a time may use a join.
 
     Parameters
     ----------
