@@ -376,6 +376,16 @@ def test_a_reader_that_leaves_is_no_error():
         assert child.wait() == 141
 
 
+def test_an_interrupt_leaves_no_output_file():
+    with started("join", "-", "labels.csv", *AS_USUAL, "-o", "out.csv", stdin=-1) as child:
+        child.stdin.write(EVENTS)
+        child.stdin.flush()
+        child.line("stderr")  # rows have been read
+        child.send_signal(signal.SIGINT)
+        assert child.wait() == 130
+    assert sorted(path.name for path in Path().iterdir()) == ["events.csv", "events.jsonl", "labels.csv"]
+
+
 def test_a_kill_leaves_no_output_file(tmp_path: Path):
     with started("join", "-", "labels.csv", *AS_USUAL, "-o", "out.csv", stdin=-1) as child:
         child.stdin.write(EVENTS)
@@ -421,6 +431,22 @@ def test_a_model_of_joined_rows_is_that_of_labelled_rows(memory: str, tmp_path: 
         assert run("train", "rows.csv", "--label", "clicked", "--learner", "dual-auc", "-o", "m.rare").exit_code == 0
         os.chdir("..")
     assert (tmp_path / "joined" / "m.rare").read_bytes() == (tmp_path / "direct" / "m.rare").read_bytes()
+
+
+@pytest.mark.parametrize("chunk", [64, 1000])
+def test_where_chunks_end_does_not_matter(chunk: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("rarestream.readers.picking.CHUNK", chunk)
+    events, labels, direct = big(1500)
+    write(Path(), events_csv=events, labels_csv=labels)
+    assert join("--time", "ts", "--as", "clicked").stdout == direct
+    lines = events.splitlines(keepends=True)
+    lines.insert(700, "early,1700000000,s1,1\n")
+    lines.insert(900, "ahead,1900000000,s1,1\n")
+    write(Path(), events_csv="".join(lines))
+    ended = join("--time", "ts", "--as", "clicked", "--max-bad-rows", "2")
+    assert ended.stdout == direct
+    assert "events.csv:701: its time, 2023-11-14" in ended.stderr
+    assert "events.csv:901: its time, 2030-03-17" in ended.stderr
 
 
 def test_it_ends_in_a_pipe_to_train():
