@@ -184,15 +184,15 @@ class TableJoin:
         return end
 
     def _csv_cell(self, text: str) -> bytes:
-        special = any(mark in text for mark in (self.events.delimiter, '"', "\n", "\r"))
-        if not special or (not self._quoting and text.count('"') and self.events.delimiter not in text):
-            return text.encode()
-        if not self._quoting:
+        divides = any(mark in text for mark in (self.events.delimiter, "\n", "\r"))
+        if divides and not self._quoting:
             raise DataError(
-                f"join: the text {text!r} has the delimiter in it, and cannot be written without quotes. "
+                f"join: the text {text!r} has a delimiter or a line end, and cannot be written without quotes. "
                 f"Drop {advice('quoting=False', '--no-quoting')}."
             )
-        return ('"' + text.replace('"', '""') + '"').encode()
+        if self._quoting and (divides or '"' in text):
+            text = '"' + text.replace('"', '""') + '"'
+        return text.encode()
 
     # -- what is wrong
 
