@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "csv.hpp"
+#include "picked.hpp"
 #include "promises.hpp"
 
 using namespace rarestream;
@@ -58,6 +59,15 @@ Made parsed(const char* text, std::size_t size, const features::TablePlan& plan,
     return made;
 }
 
+Picked picked_rows(const char* text, std::size_t size, std::size_t columns, bool label, const csv::Options& options) {
+    const ExactCopy copy(text, size);
+    std::vector<int> roles;
+    for (std::size_t c = 0; c < columns; ++c) roles.push_back(c < picking::ROLES ? static_cast<int>(c) : -1);
+    return picked({true, label, false}, size, require, [&](picking::Picker& picker, ParsedRows& parsed) {
+        csv::Parser<picking::Picker>(picker, roles, options, parsed).parse(copy.data(), size);
+    });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -72,6 +82,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_sound(whole.rows, options.stop_after, size);
     require(static_cast<std::int64_t>(whole.rows.labels.size()) <= whole.surveyed || options.stop_after == 1,
             "the survey sees every row");
+    const bool label = data[0] & 1;
+    const Picked picks = picked_rows(text, size, columns, label, options);
     if (options.stop_after == 1) return 0;
     std::ptrdiff_t open;
     const ExactCopy head(text, size * data[0] / 256);
@@ -80,5 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(open == -1 || (open >= static_cast<std::ptrdiff_t>(cut) && text[open] == '"'), "a quote opens after the rows");
     check_cut(whole.rows, parsed(text, cut, plan, columns, options).rows,
               parsed(text + cut, size - cut, plan, columns, options).rows);
+    check_picked_cut(picks, picked_rows(text, cut, columns, label, options),
+                     picked_rows(text + cut, size - cut, columns, label, options), require);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "json.hpp"
+#include "picked.hpp"
 
 using namespace rarestream;
 
@@ -54,6 +55,14 @@ ParsedRows parsed(const features::TablePlan& plan, features::Worker& worker, con
     features::TableEncoder encoder(plan, worker, rows);
     json::Parser<features::TableEncoder>(encoder, {stop_after, false}, rows).parse(copy.get(), size);
     return rows;
+}
+
+fuzz::Picked picked_rows(const char* text, std::size_t size, bool label, std::int64_t stop_after) {
+    std::unique_ptr<char[]> copy(new char[size]);
+    if (size) std::memcpy(copy.get(), text, size);
+    return fuzz::picked({true, label, true}, size, require, [&](picking::Picker& picker, ParsedRows& parsed) {
+        json::Parser<picking::Picker>(picker, {stop_after, false}, parsed).parse(copy.get(), size);
+    });
 }
 
 void check_sound(const ParsedRows& rows, std::size_t size, std::int64_t stop_after) {
@@ -112,6 +121,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     json::Parser<features::TableSurvey>(survey, {INT64_MAX, true}, unused).parse(copy.get(), size);
     require(stop_after == 1 || survey.rows >= static_cast<std::int64_t>(whole.labels.size()), "a survey sees all rows");
 
+    const bool label = data[1] & 1;
+    const fuzz::Picked picks = picked_rows(text, size, label, stop_after);
     if (stop_after > 1 && size > 1) {
         std::size_t cut = size * data[1] / 256;
         while (cut > 0 && text[cut - 1] != '\n') --cut;
@@ -119,6 +130,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const ParsedRows tail = parsed(plan, worker, text + cut, size - cut, stop_after);
         require(head.labels.size() + tail.labels.size() == whole.labels.size(), "a cut between lines loses no row");
         require(head.bad.size() + tail.bad.size() == whole.bad.size(), "a cut between lines changes no verdict");
+        fuzz::check_picked_cut(picks, picked_rows(text, cut, label, stop_after),
+                               picked_rows(text + cut, size - cut, label, stop_after), require);
         const std::int64_t first = head.indptr.back(), second = tail.indptr.back();
         require(first + second == whole.indptr.back(), "a cut between lines loses no entry");
         const auto same = [](const auto* a, const auto* b, std::int64_t n) {

@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 #include "dicts.hpp"
 #include "json.hpp"
+#include "picked_tuple.hpp"
 #include "table_parser.hpp"
 
 #include <nanobind/stl/string.h>
@@ -29,6 +30,19 @@ nb::tuple survey_jsonl(In<std::uint8_t> text, const std::vector<std::string>& mi
     return survey_tuple(survey);
 }
 
+// `names` are the columns of the picking::Roles, empty for none. A last brace is left out of the rows.
+nb::tuple pick_jsonl(In<std::uint8_t> text, const std::vector<std::string>& names, bool rows, bool label,
+                     std::int64_t stop_after) {
+    const auto [begin, size] = text_of(text);
+    ParsedRows parsed;
+    picking::Picker picker({rows, label, true}, names, parsed);
+    {
+        nb::gil_scoped_release released;
+        json::Parser<picking::Picker>(picker, {stop_after, false}, parsed).parse(begin, size);
+    }
+    return picked_tuple(picker, parsed);
+}
+
 nb::tuple encode_dicts(TableParser& parser, const nb::list& dicts, std::int64_t stop_after) {
     ParsedRows rows;
     {
@@ -52,6 +66,8 @@ void bind_json(nb::module_& m, nb::class_<TableParser>& parser) {
     parser.def("parse_jsonl", &parse_jsonl, no_convert("text"), nb::kw_only(), no_convert("stop_after"))
         .def("encode_dicts", &encode_dicts, no_convert("rows"), nb::kw_only(), no_convert("stop_after"));
     m.def("survey_jsonl", &survey_jsonl, no_convert("text"), nb::kw_only(), nb::arg("missing"));
+    m.def("pick_jsonl", &pick_jsonl, no_convert("text"), nb::kw_only(), nb::arg("names"), no_convert("rows"),
+          no_convert("label"), no_convert("stop_after"));
     m.def("survey_dicts", &survey_dicts, no_convert("rows"), nb::kw_only(), nb::arg("missing"));
 }
 

@@ -1,6 +1,7 @@
 // Python bindings of the parsers of tables.
 #include "arrays.hpp"
 #include "csv.hpp"
+#include "picked_tuple.hpp"
 #include "table_parser.hpp"
 #include "text.hpp"
 
@@ -87,6 +88,24 @@ nb::tuple survey_csv(In<std::uint8_t> text, const std::vector<std::string>& name
     return survey_tuple(survey);
 }
 
+// `columns` has the picking::Role of each cell of a row, -1 for none; `names` are those of the roles.
+nb::tuple pick_csv(In<std::uint8_t> text, const std::vector<int>& columns, const std::vector<std::string>& names,
+                   const std::string& delimiter, const std::string& quote, bool skip_header, bool rows, bool label,
+                   std::int64_t stop_after) {
+    const auto [begin, size] = text_of(text);
+    for (const int role : columns) {
+        if (role < -1 || role >= picking::ROLES) throw std::invalid_argument("no such role");
+    }
+    const csv::Options options{dialect_of(delimiter, quote), skip_header, stop_after};
+    ParsedRows parsed;
+    picking::Picker picker({rows, label, false}, names, parsed);
+    {
+        nb::gil_scoped_release released;
+        csv::Parser<picking::Picker>(picker, columns, options, parsed).parse(begin, size);
+    }
+    return picked_tuple(picker, parsed);
+}
+
 // Where the last whole row of the first bytes ends, and where a quote opens that is not closed, or -1.
 std::pair<std::size_t, std::ptrdiff_t> csv_row_end(In<std::uint8_t> text, std::size_t filled, const std::string& delimiter,
                                                    const std::string& quote) {
@@ -112,6 +131,9 @@ void bind_tables(nb::module_& m) {
              no_convert("stop_after"));
     m.def("survey_csv", &survey_csv, no_convert("text"), nb::kw_only(), nb::arg("names"), nb::arg("missing"),
           no_convert("delimiter"), no_convert("quote"), no_convert("skip_header"));
+    m.def("pick_csv", &pick_csv, no_convert("text"), nb::kw_only(), nb::arg("columns"), nb::arg("names"),
+          no_convert("delimiter"), no_convert("quote"), no_convert("skip_header"), no_convert("rows"), no_convert("label"),
+          no_convert("stop_after"));
     m.def("csv_row_end", &csv_row_end, no_convert("text"), no_convert("filled"), nb::kw_only(), no_convert("delimiter"),
           no_convert("quote"));
     bind_json(m, parser);

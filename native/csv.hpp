@@ -162,8 +162,8 @@ struct Options {
     std::int64_t stop_after = 1;  // bad rows; the rest of the chunk is left unread
 };
 
-// Calls the methods of `Sink`, a TableEncoder or a TableSurvey. `columns` has the sink's number of each cell of a row; -1:
-// skipped.
+// Calls the methods of `Sink`, a TableEncoder, a TableSurvey or a Picker. `columns` has the sink's number of each cell of a
+// row; -1: skipped.
 template <class Sink>
 class Parser {
 public:
@@ -330,6 +330,7 @@ private:
                 if (columns_[i] >= 0) sink_.text(columns_[i], cells_[i]);
             }
         }
+        if constexpr (Sink::KEEPS_ROWS) sink_.row(row_, end);
         std::int64_t column = 1;
         if (sink_.failed()) {
             const char* const place = sink_.failed_at();

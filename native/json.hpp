@@ -130,8 +130,8 @@ private:
     std::uint64_t objects_ = 0, oldest_ = 1;
 };
 
-// Calls the methods of `Sink`, a TableEncoder or a TableSurvey. Within a line, methods take the place where to read, and
-// return where they stopped, or nullptr after `break_rule`.
+// Calls the methods of `Sink`, a TableEncoder, a TableSurvey or a Picker. Within a line, methods take the place where to
+// read, and return where they stopped, or nullptr after `break_rule`.
 template <class Sink>
 class Parser {
 public:
@@ -200,6 +200,7 @@ private:
             rows_.bad.push_back({rows_.lines_read, place_ - row_ + 1, fault_, std::string(place_, shown)});
             return;
         }
+        if constexpr (Sink::KEEPS_ROWS) sink_.row(row_, end_);
         std::int64_t column = 1;
         if (sink_.failed()) {
             const char* const place = sink_.failed_at();

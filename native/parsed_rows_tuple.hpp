@@ -26,12 +26,18 @@ inline nb::object python_tags(const ParsedRows& rows) {
 }
 
 // Bad rows are (line, column, rule, token, field).
-inline nb::tuple parsed_rows_tuple(ParsedRows&& rows) {
-    nb::list bad, label_texts;
+inline nb::list python_bad_rows(const ParsedRows& rows) {
+    nb::list bad;
     for (const BadRow& row : rows.bad) {
         bad.append(nb::make_tuple(row.line, row.column, row.rule, nb::bytes(row.token.data(), row.token.size()),
                                   python_text(row.field)));
     }
+    return bad;
+}
+
+inline nb::tuple parsed_rows_tuple(ParsedRows&& rows) {
+    const nb::list bad = python_bad_rows(rows);
+    nb::list label_texts;
     for (const std::string& text : rows.label_texts) label_texts.append(python_text(text));
     const std::size_t nonzeros = static_cast<std::size_t>(rows.indptr.back());
     nb::object tags = python_tags(rows);

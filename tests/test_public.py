@@ -6,6 +6,7 @@ import sys
 
 import rarestream
 import rarestream.datasets
+import rarestream.joining
 import rarestream.river
 import rarestream.sklearn
 from rarestream.learners import learner_classes
@@ -55,6 +56,11 @@ def test_the_public_names_for_scikit_learn():
     classifiers = [f"{cls.__name__}Classifier" for cls in learner_classes()]
     assert rarestream.sklearn.__all__ == sorted([*classifiers, "FeatureSpace", "RaceSearchCV"])
     assert all(hasattr(rarestream.sklearn, name) for name in rarestream.sklearn.__all__)
+
+
+def test_the_public_names_for_late_labels():
+    assert rarestream.joining.__all__ == ["JoinCounts", "Joined", "LabelJoin", "Refused"]
+    assert all(hasattr(rarestream.joining, name) for name in rarestream.joining.__all__)
 
 
 def test_the_public_names_for_river():

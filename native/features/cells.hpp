@@ -131,8 +131,9 @@ inline Date date_of(std::int64_t seconds, bool has_time) {
     return {has_time ? static_cast<int>(rest / 3600) : -1, static_cast<int>(weekday), day_of(days).month};
 }
 
-// YYYY-MM-DD[(T| )HH:MM[:SS[.f]]][Z|+hh:mm]; a time with an offset is converted to UTC.
-inline bool date_cell(std::string_view cell, Date& date) {
+// YYYY-MM-DD[(T| )HH:MM[:SS[.f]]][Z|+hh:mm]: seconds since 1970, whole ones and a fraction. A time with an offset is
+// converted to UTC.
+inline bool iso_time(std::string_view cell, std::int64_t& seconds, double& fraction, bool& has_time) {
     const char* at = cell.data();
     const char* const end = at + cell.size();
     const auto number = [&](int digits, int& value) {
@@ -151,7 +152,8 @@ inline bool date_cell(std::string_view cell, Date& date) {
     if (month < 1 || month > 12 || day < 1 || day > lengths[month - 1]) return false;
     const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     if (month == 2 && day == 29 && !leap) return false;
-    const bool has_time = sign('T') || sign(' ');
+    has_time = sign('T') || sign(' ');
+    fraction = 0;
     std::int64_t offset = 0;
     if (has_time) {
         if (!number(2, hour) || !sign(':') || !number(2, minute) || hour > 23 || minute > 59) return false;
@@ -159,7 +161,7 @@ inline bool date_cell(std::string_view cell, Date& date) {
             if (!number(2, second) || second > 60) return false;
             if (sign('.') || sign(',')) {
                 if (at == end || !is_digit(*at)) return false;
-                while (at != end && is_digit(*at)) ++at;
+                for (double unit = 0.1; at != end && is_digit(*at); ++at, unit /= 10) fraction += unit * (*at - '0');
             }
         }
         if (!sign('Z') && at != end && (*at == '+' || *at == '-')) {
@@ -171,7 +173,16 @@ inline bool date_cell(std::string_view cell, Date& date) {
         }
     }
     if (at != end) return false;
-    date = date_of(days_since_1970(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset, has_time);
+    seconds = days_since_1970(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset;
+    return true;
+}
+
+inline bool date_cell(std::string_view cell, Date& date) {
+    std::int64_t seconds;
+    double fraction;
+    bool has_time;
+    if (!iso_time(cell, seconds, fraction, has_time)) return false;
+    date = date_of(seconds, has_time);
     return true;
 }
 

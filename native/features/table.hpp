@@ -425,6 +425,7 @@ public:
 
     // -- For a parser that meets the same text in a column again and again, and hashes it once.
 
+    static constexpr bool KEEPS_ROWS = false;  // whether a parser passes on the text of rows
     static constexpr bool ENCODES = true;
 
     // Whether text in this column is a category and nothing else.
@@ -856,6 +857,7 @@ public:
     bool splits_dates(int) const { return true; }
     bool spells_numbers(int) const { return false; }
     static constexpr bool ENCODES = false;
+    static constexpr bool KEEPS_ROWS = false;  // whether a parser passes on the text of rows
     void entry(std::string_view, std::uint32_t, std::string_view, double) {}
     void entry(std::string_view, std::uint32_t, std::string_view, std::string_view) {}
     void fail(TableRule, int, std::string_view) { failed_ = true; }

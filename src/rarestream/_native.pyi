@@ -433,6 +433,21 @@ def survey_csv(
 def survey_arrow(
     batches: list[ArrowBatch], *, wanted: list[bool], missing: list[str], rows: int
 ) -> tuple[int, list[tuple[str, int, int, int, int, int, int]]]: ...
+def pick_csv(
+    text: NDArray[np.uint8],
+    *,
+    columns: list[int],
+    names: list[str],
+    delimiter: str,
+    quote: str,
+    skip_header: bool,
+    rows: bool,
+    label: bool,
+    stop_after: int,
+) -> tuple[Any, ...]: ...
+def pick_jsonl(
+    text: NDArray[np.uint8], *, names: list[str], rows: bool, label: bool, stop_after: int
+) -> tuple[Any, ...]: ...
 def csv_row_end(text: NDArray[np.uint8], filled: int, *, delimiter: str, quote: str) -> tuple[int, int]: ...
 
 # Vowpal Wabbit text

@@ -24,7 +24,19 @@ def test_commands():
         offered("")
         == offered()
         == [
-            *["doctor", "train", "race", "compare", "predict", "evaluate", "threshold", "explain", "inspect", "prune"],
+            *[
+                "doctor",
+                "join",
+                "train",
+                "race",
+                "compare",
+                "predict",
+                "evaluate",
+                "threshold",
+                "explain",
+                "inspect",
+                "prune",
+            ],
             *["calibrate", "export", "convert", "split", "datasets", "demo", "reproduce"],
         ]
     )

@@ -169,7 +169,7 @@ def test_a_model_that_has_not_followed_the_source_is_not_touched(log, tmp_path):
         (["--scoring-only"], "cannot be combined with --follow"),
         (["--save-every", "soon"], "a number of rows, such as 10000, or a time"),
         (["--save-every", "0"], "at least one row"),
-        (["--heartbeat", "5"], "must be a duration"),
+        (["--heartbeat", "5"], "5 needs a unit: 5s"),
         (["other.svm"], "one source at a time"),
     ],
 )

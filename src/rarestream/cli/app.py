@@ -14,6 +14,7 @@ ABOUT = "Learns to rank rare events on sparse streams, one row at a time."
 EPILOG = "Exit codes: 0 success, 1 failure, 2 usage error, 3 bad data, 130 interrupted."
 COMMANDS = (
     "doctor",
+    "join",
     "train",
     "race",
     "compare",

@@ -280,11 +280,11 @@ def _dot(dots: list[list[int]], column: int, line: int) -> None:
     dots[line // 4][column // 2] |= bits[line % 4][column % 2]
 
 
-def print_json(record: Mapping[str, Any]) -> None:
-    """Print a JSON object on a line of standard output."""
+def print_json(record: Mapping[str, Any], file: TextIO | None = None) -> None:
+    """Print a JSON object on a line, by default of standard output."""
     import json
 
-    print(json.dumps(record, allow_nan=False))
+    print(json.dumps(record, allow_nan=False), file=file or sys.stdout)
 
 
 def warn(message: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rarestream.cli import failures, look, options, outputs, running
 from rarestream.cli.parser import Option, UsageError
+from rarestream.cli.sizes import size_in_bytes
 from rarestream.errors import plain
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ Memory = Annotated[
         default="half of the machine's",
     ),
 ]
-UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def race(
@@ -96,7 +96,8 @@ def race(
     from rarestream.race import Racing
 
     field = _settings(learner, set, rivals)
-    racing = Racing(field, scale=scale or "unit", holdout=holdout, retire=not keep_all, memory=_bytes(memory))
+    most = None if memory is None else size_in_bytes(memory, "--memory")
+    racing = Racing(field, scale=scale or "unit", holdout=holdout, retire=not keep_all, memory=most)
     stream = reading.open(data, reading.settings())
     options.check_passes(passes, stream.size)
     run = TrainingRun(racing, stream, passes=passes, max_rows=max_rows, marks=marks)
@@ -150,20 +151,6 @@ def _settings(name: str | None, texts: list[str] | None, with_rivals: bool) -> A
     except ValueError as error:
         raise UsageError(str(error), "--set") from None
     return [*result, *ftrl()] if with_rivals else result
-
-
-def _bytes(text: str | None) -> int | None:
-    """The number of bytes of a size such as 500M."""
-    if text is None:
-        return None
-    number, unit = (text[:-1], text[-1].upper()) if text and text[-1].upper() in UNITS else (text, "")
-    try:
-        size = float(number) * UNITS.get(unit, 1)
-    except ValueError:
-        size = 0
-    if not 1 <= size < 1 << 60:
-        raise UsageError(f"must be a size, such as 500M or 4G, got {text!r}.", "--memory")
-    return int(size)
 
 
 def _plan(racing: Racing) -> list[str]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from rarestream.readers.chunks import Chunk
     from rarestream.readers.parser import BadRow, ParsedRows
+    from rarestream.readers.picking import Wanted
     from rarestream.readers.reading import Reading
 
 DELIMITERS = ",\t;|"
@@ -222,23 +223,53 @@ class CsvParser:
                 f"{advice('columns=[...]', '--columns NAMES')} for a file without a heading."
             )
 
+    @property
+    def delimiter(self) -> str:
+        """The delimiter, once it is known; a comma before."""
+        return self._delimiter or ","
+
+    def first_row(self, chunk: Chunk) -> bytes:
+        """Return the first row of a source as it is written, blank lines before it left out."""
+        return chunk.text[: self._first_row_end(chunk.text)].tobytes().lstrip(b"\r\n")
+
+    def columns(self, chunk: Chunk, context: Heading) -> list[ColumnCounts]:
+        """Return what the cells of each column of a chunk are."""
+        from rarestream import _native
+
+        _, found = _native.survey_csv(
+            chunk.text,
+            names=context.names,
+            missing=list(self._options.missing),
+            delimiter=self.delimiter,
+            quote=self._quote,
+            skip_header=context.skipped,
+        )
+        return [ColumnCounts(*column) for column in found]
+
+    def pick(self, chunk: Chunk, context: Heading, wanted: Wanted) -> tuple[Any, ...]:
+        """Return the rows of a chunk as they are written, and some of their cells."""
+        from rarestream import _native
+
+        roles = [wanted.key, wanted.time, wanted.label, wanted.absent]
+        return _native.pick_csv(
+            chunk.text,
+            columns=[roles.index(name) if name in roles else -1 for name in context.names],
+            names=roles,
+            delimiter=self.delimiter,
+            quote=self._quote,
+            skip_header=context.skipped and chunk.begins,
+            rows=wanted.rows,
+            label=bool(wanted.label),
+            stop_after=self._reading.refusals.stop_after,
+        )
+
     # -- rows
 
     def parse_first(self, chunk: Chunk, context: Heading) -> ParsedRows:
-        from rarestream import _native
-
         counts: list[ColumnCounts] = []
         if self._decides:
             self.space.plan = None  # of fewer rows of a pipe, if there is one
-            _, found = _native.survey_csv(
-                chunk.text,
-                names=context.names,
-                missing=list(self._options.missing),
-                delimiter=self._delimiter or ",",
-                quote=self._quote,
-                skip_header=context.skipped,
-            )
-            counts = [ColumnCounts(*column) for column in found]
+            counts = self.columns(chunk, context)
         plan = plan_of(self.space, counts, self._options)
         require_label(context.place, plan, context.names, self._reading)
         self._table = PlannedTable(self.space, plan)
@@ -253,7 +284,7 @@ class CsvParser:
             self._table.parser.parse_csv(
                 chunk.text,
                 columns=context.numbers,
-                delimiter=self._delimiter or ",",
+                delimiter=self.delimiter,
                 quote=self._quote,
                 skip_header=context.skipped and chunk.begins,
                 stop_after=self._reading.refusals.stop_after,

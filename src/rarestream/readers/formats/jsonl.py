@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from rarestream.readers.formats import text_format
 from rarestream.readers.parser import LineParser
-from rarestream.readers.tables import TableOptions, table_message
+from rarestream.readers.tables import ColumnCounts, TableOptions, table_message
 
 if TYPE_CHECKING:
     from rarestream.readers.chunks import Chunk
     from rarestream.readers.parser import BadRow, ParsedRows
+    from rarestream.readers.picking import Wanted
     from rarestream.readers.reading import Reading
     from rarestream.readers.tables import PlannedTable
 
@@ -67,6 +68,24 @@ class JsonlParser(LineParser):
 
         assert self._table is not None
         return parsed_rows(self._table.parser.parse_jsonl(chunk.text, stop_after=self._stop_after))
+
+    def columns(self, chunk: Chunk, context: Any) -> list[ColumnCounts]:
+        """Return what the cells of each column of a chunk are."""
+        from rarestream import _native
+
+        return [ColumnCounts(*column) for column in _native.survey_jsonl(chunk.text, missing=[])[1]]
+
+    def pick(self, chunk: Chunk, context: Any, wanted: Wanted) -> tuple[Any, ...]:
+        """Return the rows of a chunk as they are written, without their last braces, and some of their cells."""
+        from rarestream import _native
+
+        return _native.pick_jsonl(
+            chunk.text,
+            names=[wanted.key, wanted.time, wanted.label, wanted.absent],
+            rows=wanted.rows,
+            label=bool(wanted.label),
+            stop_after=self._stop_after,
+        )
 
     def message(self, bad: BadRow) -> str:
         from rarestream.readers.parser import quoted
