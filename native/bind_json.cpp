@@ -1,6 +1,7 @@
 // Python bindings of rows whose columns have names in every row: JSON lines and dicts.
 #include "arrays.hpp"
 #include "dicts.hpp"
+#include "field_pairs.hpp"
 #include "json.hpp"
 #include "table_parser.hpp"
 
@@ -46,12 +47,37 @@ nb::tuple survey_dicts(const nb::list& dicts, const std::vector<std::string>& mi
     return survey_tuple(survey);
 }
 
+std::string_view bytes_of(PyObject* object) {
+    if (!PyBytes_Check(object)) throw nb::type_error("fields and texts are bytes");
+    return {PyBytes_AS_STRING(object), static_cast<std::size_t>(PyBytes_GET_SIZE(object))};
+}
+
+// A JSON line for each entry (id, [field, text, field, text, ...]) of a stream of Redis.
+nb::bytes lines_of_entries(const nb::list& entries) {
+    std::string lines;
+    lines.reserve(entries.size() * 256);
+    for (const nb::handle entry : entries) {
+        const nb::list pair = nb::cast<nb::list>(entry), texts = nb::cast<nb::list>(pair[1]);
+        const Py_ssize_t size = PyList_GET_SIZE(texts.ptr());
+        if (size % 2 != 0) throw nb::value_error("an entry is pairs of field and text");
+        for (Py_ssize_t i = 0; i < size; i += 2) {
+            lines += i == 0 ? '{' : ',';
+            field_pairs::append_string(lines, bytes_of(PyList_GET_ITEM(texts.ptr(), i)));
+            lines += ':';
+            field_pairs::append_value(lines, bytes_of(PyList_GET_ITEM(texts.ptr(), i + 1)));
+        }
+        lines += size == 0 ? "{}\n" : "}\n";
+    }
+    return nb::bytes(lines.data(), lines.size());
+}
+
 }  // namespace
 
 void bind_json(nb::module_& m, nb::class_<TableParser>& parser) {
     parser.def("parse_jsonl", &parse_jsonl, no_convert("text"), nb::kw_only(), no_convert("stop_after"))
         .def("encode_dicts", &encode_dicts, no_convert("rows"), nb::kw_only(), no_convert("stop_after"));
     m.def("survey_jsonl", &survey_jsonl, no_convert("text"), nb::kw_only(), nb::arg("missing"));
+    m.def("lines_of_entries", &lines_of_entries, no_convert("entries"));
     m.def("survey_dicts", &survey_dicts, no_convert("rows"), nb::kw_only(), nb::arg("missing"));
 }
 

@@ -1,0 +1,398 @@
+"""Streams of Redis: an entry is a row, the id of the last one is the position.
+
+No consumer groups: they would keep a position in Redis, which cannot be saved in one step with the model. The position
+is the model's own, and what Redis knows of the stream shows whether entries after it are gone. Each reply is that of a
+transaction: what Redis knows of the stream, and entries of it, at one moment. While no entries are waiting, an XREAD
+of its own waits for one; what it returns is not used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from rarestream import _native
+from rarestream.errors import DataError, MissingExtraError, plain
+from rarestream.readers.live.addresses import FROM, GIVE_UP, LOST, OURS, PATIENCE, Address, parse_address
+from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, Position
+from rarestream.readers.live.messages import Once, text_of
+from rarestream.readers.live.retries import SLICE, Retries, wait
+
+try:
+    import redis
+    from redis import exceptions
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+except ImportError:
+    raise MissingExtraError('Streams of Redis need the package redis: pip install "rarestream[redis]"') from None
+
+FIELD, SOCKET = "field", "socket"
+TLS_OPTIONS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs")
+PASSWORD_VARIABLE = "REDISCLI_AUTH"  # of the environment, as for redis-cli
+
+START = (0, 0)
+FIRST_COUNT, LARGEST_COUNT = 100, 10_000  # entries that are asked for at once
+BLOCK = 5.0  # seconds that the server waits for an entry
+ANSWER = 10.0  # seconds that an answer may take beyond that
+READ_SIZE = 1 << 18  # bytes
+
+DENIALS = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
+LATER = (exceptions.ConnectionError, exceptions.ClusterDownError)  # a server that starts, or has lost its master
+
+Id = tuple[int, int]
+
+_ID = re.compile(r"(\d{1,20})-(\d{1,20})")
+
+
+class RedisSource(LineSource):
+    """A stream of Redis, or of a server that speaks its protocol.
+
+    Parameters
+    ----------
+    address : str
+        redis://[USER:PASSWORD@]HOST[:PORT]/DB/STREAM, or rediss:// for TLS, with the options
+
+        - field=NAME: the field that holds the row in the format of the source; by default the fields of an entry are
+          the columns of a row;
+        - from=start or from=end: where a model without a position starts; default: start;
+        - lost=fail or lost=skip: whether entries that were deleted before they were read are an error; default: fail;
+        - give_up=SECONDS without an answer before it is an error; default: 300;
+        - socket=PATH of a Unix socket, instead of a host;
+        - ssl_ca_certs, ssl_certfile, ssl_keyfile, ssl_cert_reqs: as in redis-py.
+
+        Without a password, that of the variable REDISCLI_AUTH of the environment is used.
+
+    Raises
+    ------
+    DataError
+        If the address lacks a part, or has an option that does not exist.
+    """
+
+    kind = "redis"
+    default_format = "jsonl"
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        found = parse_address(address)
+        tls = found.scheme == "rediss"
+        found.refuse_unknown((FIELD, SOCKET, *OURS, *(TLS_OPTIONS if tls else ())))
+        database, _, self._stream = found.path.partition("/")
+        if not self._stream or not database.isdecimal() or bool(found.hosts) == (SOCKET in found.options):
+            raise DataError(
+                f"{found.name}: the address of a stream is {found.scheme}://HOST:PORT/DB/STREAM, such as "
+                f"{found.scheme}://localhost:6379/0/clicks."
+            )
+        self.name = found.name
+        self.address = found.without_secrets
+        self._field = found.options[FIELD].encode() if FIELD in found.options else None
+        self._from_end = found.choice(FROM, ("start", "end")) == "end"
+        self._skip_lost = found.choice(LOST, ("fail", "skip")) == "skip"
+        self._connection = _connection(found, int(database), tls)
+        self._retries = Retries(self.name, found.seconds(GIVE_UP, PATIENCE), self.notes)
+        self._once = Once(self.notes)
+        self._stopped = False
+
+        self._id: Id | None = None  # of the last entry that was read; None: not known before the server has answered
+        self._gone: Id = START  # deleted entries up to this id were accepted as lost, or never ours
+        self._fresh = True  # whether nothing was read yet, by this program or one before it
+        self._asked: float | None = None  # when the request was sent that has no answer yet
+        self._asked_count = 0  # entries that it asks for; 0: it waits until there are some
+        self._count = FIRST_COUNT  # entries to ask for next
+        self._added: int | None = None  # entries that were ever added up to `_id`, if that is known
+        self._waiting: int | None = None
+
+    # -- the interface
+
+    def start(self, position: Position) -> None:
+        if position:
+            self._id, gone = _parsed(position.get("id")), _parsed(position.get("deleted", "0-0"))
+            if self._id is None or gone is None:
+                raise DataError(f"{self.name}: {position!r} is not a position in a stream of Redis.")
+            self._gone, self._fresh = gone, self._id == START
+        try:
+            self._ask_entries(1)
+            reply = self._answer(time.monotonic() + ANSWER)
+        except (redis.RedisError, OSError) as error:
+            self._away(error)  # `take` tries again
+            return
+        if reply is not None:
+            self._check(reply)
+
+    def take(self, patience: float) -> Lines | None:
+        until = time.monotonic() + patience
+        while self._retries.due(until, self._is_stopped) and not self._stopped:
+            try:
+                lines = self._next(until)
+            except (redis.RedisError, OSError) as error:
+                self._away(error)
+                continue
+            if lines is not None or time.monotonic() >= until:
+                return lines
+        return None
+
+    def behind(self) -> str:
+        waiting = self._waiting
+        return "" if waiting is None else f"{waiting:,} {'entry' if waiting == 1 else 'entries'} behind"
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def close(self) -> None:
+        self._disconnect()
+
+    # -- requests and answers
+
+    def _is_stopped(self) -> bool:
+        return self._stopped
+
+    def _next(self, until: float) -> Lines | None:
+        """Do the next step: return the next lines, or None if it has led to none yet."""
+        if self._asked is None:
+            self._ask_entries(self._count)
+        reply = self._answer(until)
+        if reply is None:
+            return None
+        if not self._asked_count:
+            if reply:  # some entries are there: more may come in a moment
+                wait(min(time.monotonic() + LINGER, until), self._is_stopped)
+            self._ask_entries(self._count)
+            return None
+        entries = self._check(reply)
+        self._retries.answered()
+        if not entries:
+            self._wait_for_entry()
+            return None
+        before = self._position()
+        self._move(entries)
+        # The server prepares its next answer while these entries become lines and rows.
+        if len(entries) == self._asked_count:
+            self._ask_entries(self._count)
+        else:
+            self._wait_for_entry()
+        return EntryLines(self._stream, before, self._gone, entries, self._text(entries))
+
+    def _ask_entries(self, count: int) -> None:
+        key, last = self._stream, _spelled(self._id or START)
+        self._send(
+            ("MULTI",),
+            ("XINFO", "STREAM", key),
+            ("XREAD", "COUNT", count, "STREAMS", key, last),
+            ("EXEC",),
+            count=count,
+        )
+
+    def _wait_for_entry(self) -> None:
+        last = _spelled(self._id or START)
+        self._send(("XREAD", "COUNT", 1, "BLOCK", int(1000 * BLOCK), "STREAMS", self._stream, last), count=0)
+
+    def _send(self, *commands: tuple[object, ...], count: int) -> None:
+        self._connection.send_packed_command(self._connection.pack_commands(commands))
+        self._asked, self._asked_count = time.monotonic(), count
+
+    def _answer(self, until: float) -> Any:
+        """Return the answer to what was asked; None if it has not come until then."""
+        assert self._asked is not None
+        latest = self._asked + ANSWER + (0 if self._asked_count else BLOCK)
+        while not self._connection.can_read(max(0.0, min(SLICE, until - time.monotonic()))):
+            if time.monotonic() > latest:
+                raise redis.TimeoutError(f"no answer in {ANSWER:.0f} seconds")
+            if self._stopped or time.monotonic() >= until:
+                return None
+        for _ in range(3 if self._asked_count else 0):  # MULTI is answered by OK, the two commands by QUEUED
+            self._connection.read_response()
+        reply = self._connection.read_response()
+        self._asked = None
+        return [] if reply is None else reply
+
+    def _away(self, error: Exception) -> None:
+        """Take note that the server does not answer; raise a DataError if there is no use in asking again."""
+        self._disconnect()
+        if isinstance(error, DENIALS):
+            raise DataError(
+                f"{self.name}: the server refuses this user: {plain(error)}. The user and the password are part of the "
+                f"address, USER:PASSWORD@HOST; the password may be in the variable {PASSWORD_VARIABLE} instead."
+            ) from None
+        if "CERTIFICATE_VERIFY_FAILED" in str(error) or (
+            isinstance(error, redis.ResponseError) and not isinstance(error, LATER)
+        ):
+            raise DataError(f"{self.name}: the stream cannot be read: {plain(error)}.") from None
+        self._retries.failed(error)
+
+    def _disconnect(self) -> None:
+        self._asked = None
+        self._connection.disconnect()
+
+    # -- what the answers say
+
+    def _check(self, reply: list[Any]) -> list[Any]:
+        """Return the entries of a reply, after a check that none before them is lost."""
+        about, read = reply
+        for found in reply:
+            if isinstance(found, Exception):
+                self._no_stream(found)
+                return []
+        info = dict(zip(about[::2], about[1::2], strict=True))
+        last = _parsed(info[b"last-generated-id"]) or START
+        deleted = _parsed(info.get(b"max-deleted-entry-id"))
+        entries: list[Any] = read[0][1] if read else []
+        if self._id is None:  # the first start of all
+            self._id, self._gone = last if self._from_end else START, deleted or START
+            entries = [] if self._from_end else entries
+        elif last < self._id:
+            self._lost(
+                f"the stream was deleted and made again: its last entry is {_spelled(last)}, "
+                f"but {_spelled(self._id)} was read",
+                last,
+            )
+            return []
+        elif lost := self._gap(deleted, last, info[b"length"], info.get(b"first-entry")):
+            self._lost(lost, deleted or last)
+        self._count_waiting(info, entries)
+        return entries
+
+    def _count_waiting(self, info: dict[bytes, Any], entries: list[Any]) -> None:
+        """Take note of how many entries are waiting; before 7.0, Redis does not count those that were added."""
+        added = info.get(b"entries-added")
+        if added is None:
+            return
+        if len(entries) < self._asked_count:
+            self._added = added - len(entries)
+        elif self._id == START:
+            self._added = added - info[b"length"]
+        self._waiting = None if self._added is None else max(added - self._added, len(entries))
+
+    def _no_stream(self, error: Exception) -> None:
+        """Wait for a stream that is not there yet; raise a DataError if it was there."""
+        if "WRONGTYPE" in str(error) or "wrong kind of value" in str(error):
+            raise DataError(
+                f"{self.name}: {plain(self._stream)} is not a stream. Check its name and the number of the database."
+            )
+        if "no such key" not in str(error):
+            raise error
+        if not self._fresh and not self._skip_lost:
+            raise DataError(
+                f"{self.name}: the stream was deleted, after {_spelled(self._id or START)} was read. {LOST}=skip in "
+                "the address waits for a new one."
+            )
+        self._once.say(f"{self.name}: there is no such stream; waiting for its first entry.")
+        self._id, self._gone, self._fresh, self._added, self._waiting = START, START, True, 0, 0
+
+    def _gap(self, deleted: Id | None, last: Id, length: int, first: Any) -> str:
+        """Return what is lost between the position and the entries that are there; empty if nothing is."""
+        assert self._id is not None
+        if deleted is not None:
+            if deleted > max(self._id, self._gone):
+                return (
+                    f"entries after {_spelled(self._id)} were deleted before they were read, "
+                    f"the last of them {_spelled(deleted)}"
+                )
+        elif not self._fresh and length == 0 and last > self._id:
+            return f"all entries from {_spelled(self._id)} to {_spelled(last)} were deleted before they were read"
+        elif not self._fresh and first and (start := _parsed(first[0])) and start > self._id:
+            self._once.say(
+                f"{self.name}: the last entry that was read, {_spelled(self._id)}, is gone. Redis before 7.0 cannot "
+                f"say whether others between it and {_spelled(start)} were deleted too.",
+                "deleted",
+            )
+        return ""
+
+    def _lost(self, what: str, gone: Id) -> None:
+        """Raise a DataError, or go on with the entries that are there if the user has said so."""
+        assert self._id is not None
+        if not self._skip_lost:
+            raise DataError(
+                f"{self.name}: {what}. {LOST}=skip in the address goes on with the first entry that is there. To keep "
+                "entries until they are read, let the stream be longer (MAXLEN or MINID of XADD and XTRIM)."
+            )
+        self.notes.append(f"{self.name}: {what}; going on with the first entry that is there.")
+        self._gone, self._added, self._waiting = gone, None, None
+        if gone < self._id:  # another stream
+            self._id, self._gone = START, START
+
+    def _position(self) -> Position:
+        return _position(self._id or START, self._gone)
+
+    def _move(self, entries: list[Any]) -> None:
+        """Go on behind entries, and decide how many of their size to ask for."""
+        self._id, self._fresh = _parsed(entries[-1][0]), False
+        if self._added is not None and self._waiting is not None:
+            self._added += len(entries)
+            self._waiting -= len(entries)
+        sample = entries[:: max(1, len(entries) // 32)]
+        size = sum(len(text) + 4 for _, texts in sample for text in texts) / len(sample)
+        self._count = int(max(1, min(MOST_TEXT / max(size, 1), LARGEST_COUNT, 4 * self._count)))
+
+    def _text(self, entries: list[Any]) -> bytes:
+        """Return the entries as lines, one each."""
+        if self._field is None:
+            return _native.lines_of_entries(entries)
+        rows = [texts[1] if texts[0] == self._field else self._other_field(texts) for _, texts in entries]
+        if not all(rows):
+            self._once.say(
+                f"{self.name}: entries without a text in the field {plain(self._field.decode())} are ignored."
+            )
+        return text_of(rows)
+
+    def _other_field(self, texts: list[bytes]) -> bytes:
+        assert self._field is not None
+        return dict(zip(texts[::2], texts[1::2], strict=True)).get(self._field, b"")
+
+
+class EntryLines(Lines):
+    """Entries of a stream, a line each."""
+
+    def __init__(self, stream: str, before: Position, gone: Id, entries: list[Any], text: bytes) -> None:
+        self.text = text
+        self._stream = stream
+        self._before = before
+        self._gone = gone
+        self._ids = [entry[0] for entry in entries]
+
+    def position(self, lines: int) -> Position:
+        return _position(_parsed(self._ids[lines - 1]) or START, self._gone) if lines else self._before
+
+    def place(self, line: int) -> str:
+        return plain(f"{self._stream}@{self._ids[line - 1].decode()}")
+
+
+def _position(last: Id, gone: Id) -> Position:
+    position = {"id": _spelled(last)}
+    return position if gone <= last else {**position, "deleted": _spelled(gone)}
+
+
+def _spelled(name: Id) -> str:
+    return f"{name[0]}-{name[1]}"
+
+
+def _parsed(name: object) -> Id | None:
+    """Return the two numbers of an id; None if it is none."""
+    found = _ID.fullmatch(name.decode() if isinstance(name, bytes) else str(name))
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _connection(address: Address, database: int, tls: bool) -> Any:
+    """Return a connection that is not open yet. It reports what fails, and tries nothing again: `take` does."""
+    options: dict[str, Any] = {option: address.options[option] for option in TLS_OPTIONS if option in address.options}
+    options |= {
+        "db": database,
+        "username": address.user,
+        "password": address.password or os.environ.get(PASSWORD_VARIABLE),
+        "protocol": 2,  # entries come as lists, not as maps
+        "socket_timeout": ANSWER,
+        "socket_connect_timeout": ANSWER,
+        "socket_read_size": READ_SIZE,
+        "retry": Retry(NoBackoff(), 0),
+    }
+    if SOCKET in address.options:
+        unix: Any = redis.UnixDomainSocketConnection
+        return unix(path=address.options[SOCKET], **options)
+    try:
+        parts = urlsplit(f"//{address.hosts}")
+        host, port = parts.hostname or "", parts.port or 6379
+    except ValueError:
+        raise DataError(f"{address.name}: {plain(address.hosts)!r} is not HOST or HOST:PORT.") from None
+    kind = redis.SSLConnection if tls else redis.Connection
+    return kind(host=host, port=port, **options)
