@@ -48,25 +48,34 @@ nb::tuple survey_dicts(const nb::list& dicts, const std::vector<std::string>& mi
 }
 
 std::string_view bytes_of(PyObject* object) {
-    if (!PyBytes_Check(object)) throw nb::type_error("fields and texts are bytes");
+    if (!PyBytes_Check(object)) throw nb::type_error("the fields and texts of an entry are bytes");
     return {PyBytes_AS_STRING(object), static_cast<std::size_t>(PyBytes_GET_SIZE(object))};
 }
 
-// A JSON line for each entry (id, [field, text, field, text, ...]) of a stream of Redis.
+// The texts of an entry (id, [field, text, field, text, ...]) of a stream of Redis.
+PyObject* texts_of(nb::handle entry) {
+    PyObject* const pair = entry.ptr();
+    if (!PyList_Check(pair) || PyList_GET_SIZE(pair) != 2 || !PyList_Check(PyList_GET_ITEM(pair, 1)) ||
+        PyList_GET_SIZE(PyList_GET_ITEM(pair, 1)) % 2 != 0) {
+        throw nb::type_error("an entry is a list of its id and a list of fields and texts");
+    }
+    return PyList_GET_ITEM(pair, 1);
+}
+
+// A JSON line for each entry. The lists are not changed meanwhile: no Python code runs.
 nb::bytes lines_of_entries(const nb::list& entries) {
     std::string lines;
     lines.reserve(entries.size() * 256);
     for (const nb::handle entry : entries) {
-        const nb::list pair = nb::cast<nb::list>(entry), texts = nb::cast<nb::list>(pair[1]);
-        const Py_ssize_t size = PyList_GET_SIZE(texts.ptr());
-        if (size % 2 != 0) throw nb::value_error("an entry is pairs of field and text");
-        for (Py_ssize_t i = 0; i < size; i += 2) {
-            lines += i == 0 ? '{' : ',';
-            field_pairs::append_string(lines, bytes_of(PyList_GET_ITEM(texts.ptr(), i)));
+        PyObject* const texts = texts_of(entry);
+        lines += '{';
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(texts); i += 2) {
+            if (i != 0) lines += ',';
+            field_pairs::append_string(lines, bytes_of(PyList_GET_ITEM(texts, i)));
             lines += ':';
-            field_pairs::append_value(lines, bytes_of(PyList_GET_ITEM(texts.ptr(), i + 1)));
+            field_pairs::append_value(lines, bytes_of(PyList_GET_ITEM(texts, i + 1)));
         }
-        lines += size == 0 ? "{}\n" : "}\n";
+        lines += "}\n";
     }
     return nb::bytes(lines.data(), lines.size());
 }

@@ -1,9 +1,16 @@
 """Streams of Redis: an entry is a row, the id of the last one is the position.
 
 No consumer groups: they would keep a position in Redis, which cannot be saved in one step with the model. The position
-is the model's own, and what Redis knows of the stream shows whether entries after it are gone. Each reply is that of a
-transaction: what Redis knows of the stream, and entries of it, at one moment. While no entries are waiting, an XREAD
-of its own waits for one; what it returns is not used.
+is the model's own.
+
+Entries may be deleted before they are read: XADD with MAXLEN, XTRIM, XDEL, DEL. Redis tells how many entries were ever
+added to a stream (`entries-added`, since 7.0). The position has that number too: of these, how many it has passed. So
+
+    lost = entries-added - passed - entries that are there after the position
+
+and less than nothing lost is another stream of the same name, or a server that has forgotten what was read. Each reply
+is that of a transaction, the numbers and the next entries at one moment. While there are none, an XREAD waits for one;
+what that one returns is not used.
 """
 
 from __future__ import annotations
@@ -96,22 +103,21 @@ class RedisSource(LineSource):
         self._stopped = False
 
         self._id: Id | None = None  # of the last entry that was read; None: not known before the server has answered
-        self._gone: Id = START  # deleted entries up to this id were accepted as lost, or never ours
+        self._passed: int | None = None  # of all entries ever added, those that are read or were gone; None: not known
         self._fresh = True  # whether nothing was read yet, by this program or one before it
         self._asked: float | None = None  # when the request was sent that has no answer yet
         self._asked_count = 0  # entries that it asks for; 0: it waits until there are some
         self._count = FIRST_COUNT  # entries to ask for next
-        self._added: int | None = None  # entries that were ever added up to `_id`, if that is known
         self._waiting: int | None = None
 
     # -- the interface
 
     def start(self, position: Position) -> None:
         if position:
-            self._id, gone = _parsed(position.get("id")), _parsed(position.get("deleted", "0-0"))
-            if self._id is None or gone is None:
+            self._id, self._passed = _parsed(position.get("id")), position.get("passed")
+            if self._id is None or not isinstance(self._passed, int | None):
                 raise DataError(f"{self.name}: {position!r} is not a position in a stream of Redis.")
-            self._gone, self._fresh = gone, self._id == START
+            self._fresh = self._id == START
         try:
             self._ask_entries(1)
             reply = self._answer(time.monotonic() + ANSWER)
@@ -135,7 +141,7 @@ class RedisSource(LineSource):
 
     def behind(self) -> str:
         waiting = self._waiting
-        return "" if waiting is None else f"{waiting:,} {'entry' if waiting == 1 else 'entries'} behind"
+        return "" if waiting is None else f"{_counted(waiting)} behind"
 
     def stop(self) -> None:
         self._stopped = True
@@ -165,14 +171,14 @@ class RedisSource(LineSource):
         if not entries:
             self._wait_for_entry()
             return None
-        before = self._position()
+        before, passed = self._id or START, self._passed
         self._move(entries)
         # The server prepares its next answer while these entries become lines and rows.
         if len(entries) == self._asked_count:
             self._ask_entries(self._count)
         else:
             self._wait_for_entry()
-        return EntryLines(self._stream, before, self._gone, entries, self._text(entries))
+        return EntryLines(self._stream, before, passed, entries, self._text(entries))
 
     def _ask_entries(self, count: int) -> None:
         key, last = self._stream, _spelled(self._id or START)
@@ -235,34 +241,56 @@ class RedisSource(LineSource):
                 self._no_stream(found)
                 return []
         info = dict(zip(about[::2], about[1::2], strict=True))
-        last = _parsed(info[b"last-generated-id"]) or START
-        deleted = _parsed(info.get(b"max-deleted-entry-id"))
+        last, first = _parsed(info[b"last-generated-id"]) or START, info[b"first-entry"]
+        added, length = info.get(b"entries-added"), info[b"length"]
         entries: list[Any] = read[0][1] if read else []
-        if self._id is None:  # the first start of all
-            self._id, self._gone = last if self._from_end else START, deleted or START
-            entries = [] if self._from_end else entries
-        elif last < self._id:
-            self._lost(
-                f"the stream was deleted and made again: its last entry is {_spelled(last)}, "
-                f"but {_spelled(self._id)} was read",
-                last,
-            )
+        if self._id is None:  # the first start of all: what is gone is no loss
+            self._id = last if self._from_end else START
+            self._passed = None if added is None else added - (0 if self._from_end else length)
+            if self._from_end:
+                return []
+        if last < self._id:
+            self._forgotten(f"it ends at {_spelled(last)}, but {_spelled(self._id)} was read")
+            self._id, self._passed = last, added
             return []
-        elif lost := self._gap(deleted, last, info[b"length"], info.get(b"first-entry")):
-            self._lost(lost, deleted or last)
-        self._count_waiting(info, entries)
+        there: int | None = None  # entries after the position
+        start = _parsed(first[0]) if first else None
+        if len(entries) < self._asked_count:
+            there = len(entries)
+        elif start is not None and start > self._id:
+            there = length
+        if added is None:
+            self._check_before_7(last, start)
+        elif there is not None:
+            if self._passed is None:
+                self._check_before_7(last, start)
+                self._passed = added - there
+            lost = added - self._passed - there
+            if lost < 0:
+                self._forgotten(f"{_counted(-lost)} up to {_spelled(self._id)} {'is' if lost == -1 else 'are'} missing")
+            if lost > 0:
+                they = ("it", "was") if lost == 1 else ("they", "were")
+                self._lost(
+                    f"{_counted(lost)} after {_spelled(self._id)} {they[-1]} deleted before {' '.join(they)} read"
+                )
+            self._passed += lost
+        self._waiting = None if added is None or self._passed is None else added - self._passed
         return entries
 
-    def _count_waiting(self, info: dict[bytes, Any], entries: list[Any]) -> None:
-        """Take note of how many entries are waiting; before 7.0, Redis does not count those that were added."""
-        added = info.get(b"entries-added")
-        if added is None:
+    def _check_before_7(self, last: Id, start: Id | None) -> None:
+        """Check as well as it can be done without the number of entries that were added; `start` is the first one."""
+        assert self._id is not None
+        if self._fresh:
             return
-        if len(entries) < self._asked_count:
-            self._added = added - len(entries)
-        elif self._id == START:
-            self._added = added - info[b"length"]
-        self._waiting = None if self._added is None else max(added - self._added, len(entries))
+        if start is None and last > self._id:
+            self._lost(f"all entries after {_spelled(self._id)} were deleted before they were read")
+            self._id = last
+        elif start is not None and start > self._id:
+            self._once.say(
+                f"{self.name}: the last entry that was read, {_spelled(self._id)}, is gone. Redis before 7.0 cannot "
+                f"say whether others between it and {_spelled(start)} were deleted too.",
+                "deleted",
+            )
 
     def _no_stream(self, error: Exception) -> None:
         """Wait for a stream that is not there yet; raise a DataError if it was there."""
@@ -278,48 +306,26 @@ class RedisSource(LineSource):
                 "the address waits for a new one."
             )
         self._once.say(f"{self.name}: there is no such stream; waiting for its first entry.")
-        self._id, self._gone, self._fresh, self._added, self._waiting = START, START, True, 0, 0
+        # All that comes is new, whatever its id is.
+        self._id, self._passed, self._fresh, self._waiting = START, 0, True, 0
 
-    def _gap(self, deleted: Id | None, last: Id, length: int, first: Any) -> str:
-        """Return what is lost between the position and the entries that are there; empty if nothing is."""
-        assert self._id is not None
-        if deleted is not None:
-            if deleted > max(self._id, self._gone):
-                return (
-                    f"entries after {_spelled(self._id)} were deleted before they were read, "
-                    f"the last of them {_spelled(deleted)}"
-                )
-        elif not self._fresh and length == 0 and last > self._id:
-            return f"all entries from {_spelled(self._id)} to {_spelled(last)} were deleted before they were read"
-        elif not self._fresh and first and (start := _parsed(first[0])) and start > self._id:
-            self._once.say(
-                f"{self.name}: the last entry that was read, {_spelled(self._id)}, is gone. Redis before 7.0 cannot "
-                f"say whether others between it and {_spelled(start)} were deleted too.",
-                "deleted",
-            )
-        return ""
+    def _forgotten(self, how: str) -> None:
+        self._lost(f"the stream was made again, or the server has lost entries: {how}")
 
-    def _lost(self, what: str, gone: Id) -> None:
+    def _lost(self, what: str) -> None:
         """Raise a DataError, or go on with the entries that are there if the user has said so."""
-        assert self._id is not None
         if not self._skip_lost:
             raise DataError(
-                f"{self.name}: {what}. {LOST}=skip in the address goes on with the first entry that is there. To keep "
+                f"{self.name}: {what}. {LOST}=skip in the address goes on with the next entry that is there. To keep "
                 "entries until they are read, let the stream be longer (MAXLEN or MINID of XADD and XTRIM)."
             )
-        self.notes.append(f"{self.name}: {what}; going on with the first entry that is there.")
-        self._gone, self._added, self._waiting = gone, None, None
-        if gone < self._id:  # another stream
-            self._id, self._gone = START, START
-
-    def _position(self) -> Position:
-        return _position(self._id or START, self._gone)
+        self.notes.append(f"{self.name}: {what}; going on with the next entry that is there.")
 
     def _move(self, entries: list[Any]) -> None:
         """Go on behind entries, and decide how many of their size to ask for."""
         self._id, self._fresh = _parsed(entries[-1][0]), False
-        if self._added is not None and self._waiting is not None:
-            self._added += len(entries)
+        if self._passed is not None and self._waiting is not None:
+            self._passed += len(entries)
             self._waiting -= len(entries)
         sample = entries[:: max(1, len(entries) // 32)]
         size = sum(len(text) + 4 for _, texts in sample for text in texts) / len(sample)
@@ -344,23 +350,23 @@ class RedisSource(LineSource):
 class EntryLines(Lines):
     """Entries of a stream, a line each."""
 
-    def __init__(self, stream: str, before: Position, gone: Id, entries: list[Any], text: bytes) -> None:
+    def __init__(self, stream: str, before: Id, passed: int | None, entries: list[Any], text: bytes) -> None:
         self.text = text
         self._stream = stream
         self._before = before
-        self._gone = gone
+        self._passed = passed
         self._ids = [entry[0] for entry in entries]
 
     def position(self, lines: int) -> Position:
-        return _position(_parsed(self._ids[lines - 1]) or START, self._gone) if lines else self._before
+        last = _spelled(self._before) if lines == 0 else self._ids[lines - 1].decode()
+        return {"id": last} if self._passed is None else {"id": last, "passed": self._passed + lines}
 
     def place(self, line: int) -> str:
         return plain(f"{self._stream}@{self._ids[line - 1].decode()}")
 
 
-def _position(last: Id, gone: Id) -> Position:
-    position = {"id": _spelled(last)}
-    return position if gone <= last else {**position, "deleted": _spelled(gone)}
+def _counted(entries: int) -> str:
+    return f"{entries:,} {'entry' if entries == 1 else 'entries'}"
 
 
 def _spelled(name: Id) -> str:
