@@ -6,6 +6,7 @@ address, then follows commands, a line each, and answers each with a line:
     create TOPIC PARTITIONS
     delete TOPIC
     fail CODE TOPIC         metadata of the topic, and what is written to it, has an error from now on; 0: no more
+    down, up                closes its port and all connections; opens the port again
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def library() -> Any:
     found.rd_kafka_mock_cluster_bootstraps.argtypes = [ctypes.c_void_p]
     found.rd_kafka_mock_topic_create.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
     found.rd_kafka_mock_topic_delete.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    found.rd_kafka_mock_topic_set_error.restype = None
     found.rd_kafka_mock_topic_set_error.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+    found.rd_kafka_mock_broker_set_down.argtypes = [ctypes.c_void_p, ctypes.c_int32]
+    found.rd_kafka_mock_broker_set_up.argtypes = [ctypes.c_void_p, ctypes.c_int32]
     return found
 
 
@@ -49,9 +53,13 @@ def main() -> None:
             code = kafka.rd_kafka_mock_topic_create(cluster, words[0].encode(), int(words[1]), 1)
         elif command == "delete":
             code = kafka.rd_kafka_mock_topic_delete(cluster, words[0].encode())
+        elif command == "down":
+            code = kafka.rd_kafka_mock_broker_set_down(cluster, 1)
+        elif command == "up":
+            code = kafka.rd_kafka_mock_broker_set_up(cluster, 1)
         else:
-            code = kafka.rd_kafka_mock_topic_set_error(cluster, words[1].encode(), int(words[0])) or 0
-        print(code, flush=True)
+            code = kafka.rd_kafka_mock_topic_set_error(cluster, words[1].encode(), int(words[0]))
+        print(code or 0, flush=True)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ FIXED: dict[str, Any] = {
 ONLY_IN_A_FILE = ("plugin.library.paths", "ssl.engine.location", "ssl.providers", "sasl.kerberos.kinit.cmd")
 
 FIRST_COUNT, LARGEST_COUNT = 500, 10_000  # messages that are taken at once
-ATTEMPTS = (0.5, 1.0, 2.0, 4.0)  # seconds that the broker has for an answer, one after the other
+# Seconds that the broker has for an answer, one after the other. It answers a connection in order, and what has no
+# messages yet only after fetch.wait.max.ms.
+ATTEMPTS = (1.0, 2.0, 4.0)
 LOOK = 10.0  # seconds between two looks at the partitions of the topic
 CONFIRM = 3  # times that a topic is not there before that is believed: a broker that starts does not know its topics
 
@@ -297,7 +299,7 @@ class KafkaSource(LineSource):
         """Return the partitions of the topic."""
         for attempt in range(CONFIRM):
             if attempt:
-                wait(time.monotonic() + ATTEMPTS[0], self._is_stopped)
+                wait(time.monotonic() + ATTEMPTS[0] / 2, self._is_stopped)
             about = self._ask(lambda timeout: self._consumer.list_topics(self._topic, timeout)).topics.get(self._topic)
             error = None if about is None else about.error
             if about is not None and error is None and about.partitions:
@@ -330,7 +332,7 @@ class KafkaSource(LineSource):
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._TIMED_OUT:
                     raise
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"no answer in {sum(ATTEMPTS):.0f} seconds"))
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"no answer in {sum(ATTEMPTS):g} seconds"))
 
     def _count_waiting(self) -> None:
         now = time.monotonic()

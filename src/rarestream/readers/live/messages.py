@@ -13,7 +13,7 @@ def text_of(values: Sequence[bytes | None]) -> bytes:
         values = [value or b"" for value in values]
         text = b"\n".join(values)  # type: ignore[arg-type]
     if text.count(b"\n") != len(values) - 1:
-        text = b"\n".join(_one_line(value or b"") for value in values)
+        text = b"\n".join(_one_line(value) if value and b"\n" in value else value or b"" for value in values)
     return text + b"\n"
 
 

@@ -61,7 +61,8 @@ class Retries:
         pause = min(self._pause, left)
         self._next = now + pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._notes.append(f"no answer from {self._broker} ({why}); trying again in {max(pause, 0.1):.2g} s.")
+        seconds = f"{pause:.0f}" if pause >= 1 else f"{pause:.1g}"
+        self._notes.append(f"no answer from {self._broker} ({why}); trying again in {seconds} s.")
 
     def answered(self) -> None:
         """Note that the broker answers."""
