@@ -18,7 +18,7 @@ from rarestream.readers.live import kafka as live
 from rarestream.readers.live import retries
 from rarestream.readers.live.addresses import open_broker
 from rarestream.readers.live.messages import text_of
-from tests.readers.live.conftest import free_port, take, until_note
+from tests.readers.live.brokers import free_port, take, until_note
 
 QUICK = settings(max_examples=15)
 KEPT = 5 << 20  # bytes of a partition that the mock broker keeps
@@ -209,14 +209,14 @@ def test_messages_that_are_deleted_before_they_are_read_are_an_error(kafka, open
     assert name == kafka.address(topic)
     assert int(lost) >= 12
     assert after == (
-        "lost=skip in the address goes on with the first messages that are there. To keep messages until they are read, "
-        "raise retention.ms and retention.bytes of the topic."
+        "To go on with the next row that is there, pass lost=True. To keep messages until they are read, raise "
+        "retention.ms and retention.bytes of the topic."
     )
-    source = opened(kafka.address(topic, "lost=skip"), lines.position(8))
+    source = opened(kafka.address(topic), lines.position(8), lost=True)
     rows, parts = take(source, 1)
     assert rows[0] == b"x" * 500_000
     assert parts[0].position(0)["partitions"]["0"] == 8 + int(lost)
-    assert f"{int(lost)} of partition 0; going on with the first messages that are there." in source.notes[0]
+    assert f"{int(lost)} of partition 0; going on with the next ones that are there." in source.notes[0]
 
 
 def test_messages_that_are_deleted_while_it_reads_are_an_error(kafka, opened):
@@ -263,7 +263,7 @@ def test_a_topic_that_was_made_again_is_an_error(new_kafka, opened, quick_looks)
     position = {"partitions": {"0": 3, "1": 3}}
     with pytest.raises(DataError, match=message):
         opened(kafka.address(topic), position)
-    rows, (lines,) = take(opened(kafka.address(topic, "lost=skip"), position), 1)
+    rows, (lines,) = take(opened(kafka.address(topic), position, lost=True), 1)
     assert numbers(rows) == [7]
     assert lines.position(1) == {"partitions": {"0": 1}}
 

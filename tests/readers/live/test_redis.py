@@ -19,7 +19,7 @@ from rarestream.readers.live import redis as live
 from rarestream.readers.live import retries
 from rarestream.readers.live.addresses import open_broker
 from rarestream.readers.live.lines import LINGER
-from tests.readers.live.conftest import free_port, take, until_note
+from tests.readers.live.brokers import free_port, take, until_note
 
 QUICK = settings(max_examples=25)
 
@@ -114,6 +114,14 @@ def test_a_field_may_hold_the_whole_row(redis_server, client, opened):
     source = opened(redis_server.address("clicks", "field=row"))
     assert take(source, 4)[0] == [b'{"a": 1}', b'{"a":  2}', b"", b"1 2:\xff"]
     assert source.notes == [f"{source.name}: entries without a text in the field row are ignored."]
+
+
+def test_a_position_knows_the_field(redis_server, client, opened):
+    client.xadd("clicks", {"row": "1 2:1", "other": "x"})
+    _, (lines,) = take(opened(redis_server.address("clicks", "field=row")), 1)
+    assert lines.position(0) == {"id": "0-0", "passed": 0, "field": "row"}
+    assert take(opened(redis_server.address("clicks"), lines.position(0)), 1)[0] == [b"1 2:1"]
+    assert take(opened(redis_server.address("clicks", "field=other"), lines.position(0)), 1)[0] == [b"x"]
 
 
 @QUICK
@@ -238,8 +246,8 @@ def test_entries_that_are_trimmed_before_they_are_read_are_an_error(redis_server
         opened(redis_server.address("clicks"), lines.position(1))
     name = redis_server.address("clicks")
     assert str(error.value) == (
-        f"{name}: 2 entries after 1-0 were deleted before they were read. lost=skip in the address goes on with the next entry "
-        "that is there. To keep entries until they are read, let the stream be longer (MAXLEN or MINID of XADD and XTRIM)."
+        f"{name}: 2 entries after 1-0 were deleted before they were read. To go on with the next row that is there, pass "
+        "lost=True. To keep entries until they are read, let the stream be longer (MAXLEN or MINID of XADD and XTRIM)."
     )
     client.xtrim("clicks", maxlen=0)
     with pytest.raises(DataError, match="9 entries after 1-0 were deleted before they were read"):
@@ -265,7 +273,7 @@ def test_an_entry_that_is_deleted_in_the_middle_is_noticed(redis_server, client,
     client.xdel("clicks", "1-0", "6-0")
     with pytest.raises(DataError, match="1 entry after 4-0 was deleted before it was read"):
         take(opened(redis_server.address("clicks"), lines.position(4)), 6)
-    source = opened(redis_server.address("clicks", "lost=skip"), lines.position(4))
+    source = opened(redis_server.address("clicks"), lines.position(4), lost=True)
     assert numbers(take(source, 5)[0]) == [4, 6, 7, 8, 9]
     assert numbers(take(opened(redis_server.address("clicks"), lines.position(6)), 4)[0]) == [6, 7, 8, 9]
 
@@ -274,7 +282,7 @@ def test_lost_entries_can_be_accepted(redis_server, client, opened):
     ten_entries(client)
     _, (lines,) = take(opened(redis_server.address("clicks")), 10)
     client.xtrim("clicks", maxlen=3, approximate=False)
-    source = opened(redis_server.address("clicks", "lost=skip"), lines.position(2))
+    source = opened(redis_server.address("clicks"), lines.position(2), lost=True)
     rows, (lines,) = take(source, 3)
     assert numbers(rows) == [7, 8, 9]
     assert source.notes == [
@@ -291,11 +299,11 @@ def test_lost_entries_can_be_accepted(redis_server, client, opened):
 def test_a_stream_that_was_deleted_is_an_error(redis_server, client, opened):
     ten_entries(client)
     _, (lines,) = take(opened(redis_server.address("clicks")), 10)
-    address, skipping = redis_server.address("clicks"), redis_server.address("clicks", "lost=skip")
+    address = redis_server.address("clicks")
     client.delete("clicks")
-    with pytest.raises(DataError, match="the stream was deleted, after 5-0 was read. lost=skip"):
+    with pytest.raises(DataError, match="the stream was deleted, after 5-0 was read. To go on with"):
         opened(address, lines.position(5))
-    source = opened(skipping, lines.position(5))
+    source = opened(address, lines.position(5), lost=True)
     client.xadd("clicks", {"n": 2}, id="1-0")
     assert take(source, 1)[0] == [b'{"n":2}']
 
@@ -308,9 +316,11 @@ def test_a_stream_that_was_made_again_is_an_error(redis_server, client, opened, 
     _, (lines,) = take(opened(redis_server.address("clicks")), 10)
     client.delete("clicks")
     client.xadd("clicks", {"n": 1}, id=identifier)
-    with pytest.raises(DataError, match=f"the stream was made again, or the server has lost entries: {how}. lost=skip"):
+    with pytest.raises(
+        DataError, match=f"the stream was made again, or the server has lost entries: {how}. To go on with"
+    ):
         opened(redis_server.address("clicks"), lines.position(5))
-    source = opened(redis_server.address("clicks", "lost=skip"), lines.position(5))
+    source = opened(redis_server.address("clicks"), lines.position(5), lost=True)
     client.xadd("clicks", {"n": 2}, id="100-0")
     found = [1, 2] if identifier == "99-0" else [2]  # what may have been read is not read again
     rows, parts = take(source, len(found))
@@ -326,7 +336,7 @@ def test_a_stream_that_was_made_again_with_more_entries_is_an_error(redis_server
         client.xadd("clicks", {"n": number})
     with pytest.raises(DataError, match="has lost entries: 5 entries up to 5-0 are missing"):
         opened(redis_server.address("clicks"), lines.position(5))
-    source = opened(redis_server.address("clicks", "lost=skip"), lines.position(5))
+    source = opened(redis_server.address("clicks"), lines.position(5), lost=True)
     assert numbers(take(source, 50)[0]) == list(range(50))
 
 
@@ -600,7 +610,6 @@ def test_tls(new_redis, opened, tmp_path):
         ("redis://localhost:x/0/clicks", "'localhost:x' is not HOST or HOST:PORT"),
         ("redis://localhost/0/clicks?form=end", "there is no option 'form'. Did you mean from?"),
         ("redis://localhost/0/clicks?from=now", "from must be start or end, got 'now'"),
-        ("redis://localhost/0/clicks?lost=ok", "lost must be fail or skip, got 'ok'"),
         ("redis://localhost/0/clicks?give_up=soon", "give_up must be a number of seconds, 0 or more, got 'soon'"),
         ("redis://localhost/0/clicks?from=end&from=start", "the option 'from' is given twice"),
         ("redis://localhost/0/clicks#1", "'#' starts a part that addresses do not have. In a name, write it %23"),

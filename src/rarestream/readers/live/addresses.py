@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from rarestream.errors import DataError, nearest, plain
+from rarestream.errors import DataError, advice, nearest, plain
 from rarestream.readers.live.lines import LineSource
 
 SCHEMES = {
@@ -18,8 +18,8 @@ SCHEMES = {
 }
 EXAMPLES = "kafka://HOST:PORT/TOPIC, redis://HOST:PORT/DB/STREAM, rediss://HOST:PORT/DB/STREAM"
 
-FROM, LOST, GIVE_UP = "from", "lost", "give_up"  # options of all brokers
-OURS = (FROM, LOST, GIVE_UP)
+FROM, GIVE_UP = "from", "give_up"  # options of all brokers
+OURS = (FROM, GIVE_UP)
 PATIENCE = 300.0  # seconds without an answer after which a source gives up, unless `give_up` says otherwise
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -31,8 +31,15 @@ def is_address(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
-def open_broker(address: str) -> LineSource:
+def open_broker(address: str, lost: bool = False) -> LineSource:
     """Return the source that an address names; it is not connected yet.
+
+    Parameters
+    ----------
+    address : str
+        Such as kafka://host:9092/clicks.
+    lost : bool, default False
+        Whether to go on where rows were deleted before they were read. By default that is an error.
 
     Raises
     ------
@@ -46,7 +53,7 @@ def open_broker(address: str) -> LineSource:
     if scheme not in SCHEMES:
         raise DataError(f"{shown(address)}: no live source has such an address. There are {EXAMPLES}.")
     module, name = SCHEMES[scheme]
-    source: LineSource = getattr(import_module(f"rarestream.readers.live.{module}"), name)(address)
+    source: LineSource = getattr(import_module(f"rarestream.readers.live.{module}"), name)(address, lost)
     return source
 
 
@@ -97,6 +104,11 @@ class Address(NamedTuple):
                 near = nearest(option, known)
                 hint = f" Did you mean {near}?" if near else f" There are {', '.join(known)}."
                 raise DataError(f"{self.name}: there is no option {option!r}.{hint}")
+
+
+def accepting_loss() -> str:
+    """Return the advice for who wants to go on without rows that are gone."""
+    return f"To go on with the next row that is there, pass {advice('lost=True', '--lost')}."
 
 
 def parse_address(address: str) -> Address:

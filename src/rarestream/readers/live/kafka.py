@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rarestream.errors import DataError, MissingExtraError, plain
-from rarestream.readers.live.addresses import FROM, GIVE_UP, LOST, OURS, PATIENCE, Address, parse_address
+from rarestream.readers.live.addresses import FROM, GIVE_UP, OURS, PATIENCE, Address, accepting_loss, parse_address
 from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, Position
 from rarestream.readers.live.messages import Once, text_of
 from rarestream.readers.live.retries import Retries, wait
@@ -81,14 +81,14 @@ class KafkaSource(LineSource):
         kafka://[USER:PASSWORD@]HOST:PORT[,HOST:PORT]/TOPIC, with the options
 
         - from=start or from=end: where a model without a position starts; default: start;
-        - lost=fail or lost=skip: whether messages that Kafka has deleted before they were read are an error; default:
-          fail;
         - give_up=SECONDS without an answer before it is an error; default: 300;
         - config=FILE with properties of librdkafka, a line each, such as sasl.password=...;
         - any other property of librdkafka, such as security.protocol=SASL_SSL.
 
         If group.id is given, offsets are committed for it after each save, so that tools can show how far the model
         has come. They are never read.
+    lost : bool, default False
+        Whether to go on where Kafka has deleted messages before they were read.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class KafkaSource(LineSource):
     kind = "kafka"
     default_format = "jsonl"
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, lost: bool = False) -> None:
         super().__init__()
         found = parse_address(address)
         if not found.hosts or not found.path or "/" in found.path:
@@ -111,7 +111,7 @@ class KafkaSource(LineSource):
         self.address = found.without_secrets
         self._topic = found.path
         self._from_end = found.choice(FROM, ("start", "end")) == "end"
-        self._skip_lost = found.choice(LOST, ("fail", "skip")) == "skip"
+        self._skip_lost = lost
         self._retries = Retries(self.name, found.seconds(GIVE_UP, PATIENCE), self.notes)
         self._once = Once(self.notes)
         self._properties = _properties(found)
@@ -288,11 +288,11 @@ class KafkaSource(LineSource):
             what.append(f"{_listed(again)} ended before the position: the topic was deleted and made again")
         if what and not self._skip_lost:
             raise DataError(
-                f"{self.name}: {'; '.join(what)}. {LOST}=skip in the address goes on with the first messages that are "
-                "there. To keep messages until they are read, raise retention.ms and retention.bytes of the topic."
+                f"{self.name}: {'; '.join(what)}. {accepting_loss()} To keep messages until they are read, raise "
+                "retention.ms and retention.bytes of the topic."
             )
         if what:
-            self.notes.append(f"{self.name}: {'; '.join(what)}; going on with the first messages that are there.")
+            self.notes.append(f"{self.name}: {'; '.join(what)}; going on with the next ones that are there.")
         return found
 
     def _partitions(self) -> list[int]:

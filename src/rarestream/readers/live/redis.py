@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from rarestream import _native
 from rarestream.errors import DataError, MissingExtraError, plain
-from rarestream.readers.live.addresses import FROM, GIVE_UP, LOST, OURS, PATIENCE, Address, parse_address
+from rarestream.readers.live.addresses import FROM, GIVE_UP, OURS, PATIENCE, Address, accepting_loss, parse_address
 from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, Position
 from rarestream.readers.live.messages import Once, text_of
 from rarestream.readers.live.retries import SLICE, Retries, wait
@@ -62,15 +62,16 @@ class RedisSource(LineSource):
     address : str
         redis://[USER:PASSWORD@]HOST[:PORT]/DB/STREAM, or rediss:// for TLS, with the options
 
-        - field=NAME: the field that holds the row in the format of the source; by default the fields of an entry are
-          the columns of a row;
+        - field=NAME: the field that holds the row in the format of the source; by default that of the position, or
+          else the fields of an entry are the columns of a row;
         - from=start or from=end: where a model without a position starts; default: start;
-        - lost=fail or lost=skip: whether entries that were deleted before they were read are an error; default: fail;
         - give_up=SECONDS without an answer before it is an error; default: 300;
         - socket=PATH of a Unix socket, instead of a host;
         - ssl_ca_certs, ssl_certfile, ssl_keyfile, ssl_cert_reqs: as in redis-py.
 
         Without a password, that of the variable REDISCLI_AUTH of the environment is used.
+    lost : bool, default False
+        Whether to go on where entries were deleted before they were read.
 
     Raises
     ------
@@ -81,7 +82,7 @@ class RedisSource(LineSource):
     kind = "redis"
     default_format = "jsonl"
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, lost: bool = False) -> None:
         super().__init__()
         found = parse_address(address)
         tls = found.scheme == "rediss"
@@ -94,9 +95,9 @@ class RedisSource(LineSource):
             )
         self.name = found.name
         self.address = found.without_secrets
-        self._field = found.options[FIELD].encode() if FIELD in found.options else None
+        self._field = found.options.get(FIELD)
         self._from_end = found.choice(FROM, ("start", "end")) == "end"
-        self._skip_lost = found.choice(LOST, ("fail", "skip")) == "skip"
+        self._skip_lost = lost
         self._connection = _connection(found, int(database), tls)
         self._retries = Retries(self.name, found.seconds(GIVE_UP, PATIENCE), self.notes)
         self._once = Once(self.notes)
@@ -115,7 +116,8 @@ class RedisSource(LineSource):
     def start(self, position: Position) -> None:
         if position:
             self._id, self._passed = _parsed(position.get("id")), position.get("passed")
-            if self._id is None or not isinstance(self._passed, int | None):
+            self._field = self._field or position.get(FIELD)
+            if self._id is None or not isinstance(self._passed, int | None) or not isinstance(self._field, str | None):
                 raise DataError(f"{self.name}: {position!r} is not a position in a stream of Redis.")
             self._fresh = self._id == START
         try:
@@ -178,7 +180,7 @@ class RedisSource(LineSource):
             self._ask_entries(self._count)
         else:
             self._wait_for_entry()
-        return EntryLines(self._stream, before, passed, entries, self._text(entries))
+        return EntryLines(self._stream, self._field, before, passed, entries, self._text(entries))
 
     def _ask_entries(self, count: int) -> None:
         key, last = self._stream, _spelled(self._id or START)
@@ -302,8 +304,7 @@ class RedisSource(LineSource):
             raise error
         if not self._fresh and not self._skip_lost:
             raise DataError(
-                f"{self.name}: the stream was deleted, after {_spelled(self._id or START)} was read. {LOST}=skip in "
-                "the address waits for a new one."
+                f"{self.name}: the stream was deleted, after {_spelled(self._id or START)} was read. {accepting_loss()}"
             )
         self._once.say(f"{self.name}: there is no such stream; waiting for its first entry.")
         # All that comes is new, whatever its id is.
@@ -316,8 +317,8 @@ class RedisSource(LineSource):
         """Raise a DataError, or go on with the entries that are there if the user has said so."""
         if not self._skip_lost:
             raise DataError(
-                f"{self.name}: {what}. {LOST}=skip in the address goes on with the next entry that is there. To keep "
-                "entries until they are read, let the stream be longer (MAXLEN or MINID of XADD and XTRIM)."
+                f"{self.name}: {what}. {accepting_loss()} To keep entries until they are read, let the stream be "
+                "longer (MAXLEN or MINID of XADD and XTRIM)."
             )
         self.notes.append(f"{self.name}: {what}; going on with the next entry that is there.")
 
@@ -335,34 +336,42 @@ class RedisSource(LineSource):
         """Return the entries as lines, one each."""
         if self._field is None:
             return _native.lines_of_entries(entries)
-        rows = [texts[1] if texts[0] == self._field else self._other_field(texts) for _, texts in entries]
+        field = self._field.encode()
+        rows = [texts[1] if texts[0] == field else _text_of_field(texts, field) for _, texts in entries]
         if not all(rows):
-            self._once.say(
-                f"{self.name}: entries without a text in the field {plain(self._field.decode())} are ignored."
-            )
+            self._once.say(f"{self.name}: entries without a text in the field {plain(self._field)} are ignored.")
         return text_of(rows)
-
-    def _other_field(self, texts: list[bytes]) -> bytes:
-        assert self._field is not None
-        return dict(zip(texts[::2], texts[1::2], strict=True)).get(self._field, b"")
 
 
 class EntryLines(Lines):
     """Entries of a stream, a line each."""
 
-    def __init__(self, stream: str, before: Id, passed: int | None, entries: list[Any], text: bytes) -> None:
+    def __init__(
+        self, stream: str, field: str | None, before: Id, passed: int | None, entries: list[Any], text: bytes
+    ) -> None:
         self.text = text
         self._stream = stream
+        self._field = field
         self._before = before
         self._passed = passed
         self._ids = [entry[0] for entry in entries]
 
     def position(self, lines: int) -> Position:
         last = _spelled(self._before) if lines == 0 else self._ids[lines - 1].decode()
-        return {"id": last} if self._passed is None else {"id": last, "passed": self._passed + lines}
+        position: Position = {"id": last}
+        if self._passed is not None:
+            position["passed"] = self._passed + lines
+        # With it, who names the stream only, or starts the model without naming it, gets the same rows.
+        if self._field is not None:
+            position[FIELD] = self._field
+        return position
 
     def place(self, line: int) -> str:
         return plain(f"{self._stream}@{self._ids[line - 1].decode()}")
+
+
+def _text_of_field(texts: list[bytes], field: bytes) -> bytes:
+    return dict(zip(texts[::2], texts[1::2], strict=True)).get(field, b"")
 
 
 def _counted(entries: int) -> str:
