@@ -382,7 +382,9 @@ def test_another_database_and_a_unix_socket(redis_server, client, opened):
     with redis_server.client(db=3) as other:
         other.xadd("clicks", {"n": 1})
     assert take(opened(f"redis://127.0.0.1:{redis_server.port}/3/clicks"), 1)[0] == [b'{"n":1}']
-    assert take(opened(f"redis:///3/clicks?socket={redis_server.socket}"), 1)[0] == [b'{"n":1}']
+    source = opened(f"redis:///3/clicks?socket={redis_server.socket}&give_up=3")
+    assert take(source, 1)[0] == [b'{"n":1}']
+    assert source.name == f"redis:///3/clicks?socket={redis_server.socket}"
 
 
 def test_large_entries_come_a_few_at_a_time(redis_server, client, opened):

@@ -93,7 +93,7 @@ class RedisSource(LineSource):
                 f"{found.name}: the address of a stream is {found.scheme}://HOST:PORT/DB/STREAM, such as "
                 f"{found.scheme}://localhost:6379/0/clicks."
             )
-        self.name = found.name
+        self.name = found.name + (f"?{SOCKET}={plain(found.options[SOCKET])}" if SOCKET in found.options else "")
         self.address = found.without_secrets
         self._field = found.options.get(FIELD)
         self._from_end = found.choice(FROM, ("start", "end")) == "end"
@@ -123,11 +123,10 @@ class RedisSource(LineSource):
         try:
             self._ask_entries(1)
             reply = self._answer(time.monotonic() + ANSWER)
+            if reply is not None:
+                self._check(reply)
         except (redis.RedisError, OSError) as error:
             self._away(error)  # `take` tries again
-            return
-        if reply is not None:
-            self._check(reply)
 
     def take(self, patience: float) -> Lines | None:
         until = time.monotonic() + patience
