@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "client.id": "rarestream",
     "queued.max.messages.kbytes": 32 << 10,
     "fetch.max.bytes": 16 << 20,
+    "fetch.queue.backoff.ms": 20,  # by default a full queue is filled again a second later; it is empty long before
     "reconnect.backoff.max.ms": 1000,  # `Retries` makes the pauses
 }
 FIXED: dict[str, Any] = {
