@@ -1,4 +1,4 @@
-"""Brokers on 127.0.0.1, started for tests: a real Redis, and the mock broker of librdkafka; and what reads them."""
+"""Brokers on 127.0.0.1, started for tests: a real Redis, and the mock broker of librdkafka."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from rarestream.readers.live.addresses import open_broker
 from rarestream.readers.live.messages import text_of
 from tests.readers.live.brokers import free_port, take, until_note
 
+pytest_plugins = ["tests.readers.live.broker_fixtures"]
+
 QUICK = settings(max_examples=15)
 KEPT = 5 << 20  # bytes of a partition that the mock broker keeps
 

@@ -21,6 +21,8 @@ from rarestream.readers.live.addresses import open_broker
 from rarestream.readers.live.lines import LINGER
 from tests.readers.live.brokers import free_port, take, until_note
 
+pytest_plugins = ["tests.readers.live.broker_fixtures"]
+
 QUICK = settings(max_examples=25)
 
 

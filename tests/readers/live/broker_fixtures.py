@@ -1,4 +1,4 @@
-"""Fixtures of the tests of live sources."""
+"""Fixtures for tests with brokers: a plugin of pytest, which `pytest_plugins` names in the tests that need one."""
 
 from __future__ import annotations
 
