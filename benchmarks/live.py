@@ -141,6 +141,7 @@ def measure(rows: int, rounds: int) -> dict[str, float]:
             ways["redis, 20 fields"] = lambda: read_all(f"redis://127.0.0.1:{port}/0/flat", rows)
         host = brokers.enter_context(kafka_broker(partitions))
         fill_kafka(host, partitions, objects)
+        del flat, objects  # millions of objects, which the garbage collector would visit again and again
         ways["kafka (mock), JSON"] = lambda: read_all(f"kafka://{host}/clicks", rows)
         found: dict[str, float] = {}
         for _ in range(rounds):

@@ -8,6 +8,9 @@ import rarestream
 from tests import children
 from tests.test_docs import HOME, blocks
 
+pytest.importorskip("confluent_kafka")
+pytest.importorskip("redis")
+
 pytest_plugins = ["tests.readers.live.broker_fixtures"]
 pytestmark = pytest.mark.skipif("follow" not in rarestream.__all__, reason="there is no rarestream.follow")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import json
 import os
 import shutil
@@ -15,11 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rarestream import DataError, MissingExtraError, _native, read
-from rarestream.readers.live import redis as live
 from rarestream.readers.live import retries
 from rarestream.readers.live.addresses import open_broker
 from rarestream.readers.live.lines import LINGER
-from tests.readers.live.brokers import free_port, take, until_note
+from tests.readers.live.brokers import free_port, take, take_joined, until_note
+
+pytest.importorskip("redis")
+live = importlib.import_module("rarestream.readers.live.redis")
 
 pytest_plugins = ["tests.readers.live.broker_fixtures"]
 
@@ -120,7 +123,7 @@ def test_a_field_may_hold_the_whole_row(redis_server, client, opened):
 
 def test_a_position_knows_the_field(redis_server, client, opened):
     client.xadd("clicks", {"row": "1 2:1", "other": "x"})
-    _, (lines,) = take(opened(redis_server.address("clicks", "field=row")), 1)
+    _, lines = take_joined(opened(redis_server.address("clicks", "field=row")), 1)
     assert lines.position(0) == {"id": "0-0", "passed": 0, "field": "row"}
     assert take(opened(redis_server.address("clicks"), lines.position(0)), 1)[0] == [b"1 2:1"]
     assert take(opened(redis_server.address("clicks", "field=other"), lines.position(0)), 1)[0] == [b"x"]
@@ -162,7 +165,7 @@ def test_restarted_after_any_row_exactly_the_others_come(redis_server, sizes, co
 def test_every_line_has_its_position_and_its_place(redis_server, client, opened):
     ids = [client.xadd("clicks", {"n": number}).decode() for number in range(50)]
     source = opened(redis_server.address("clicks"))
-    _, (lines,) = take(source, 50)
+    _, lines = take_joined(source, 50)
     assert lines.position(0) == {"id": "0-0", "passed": 0}
     assert [lines.position(number + 1) for number in range(50)] == [
         {"id": one, "passed": number + 1} for number, one in enumerate(ids)
@@ -182,22 +185,15 @@ def test_rows_come_as_they_are_added(redis_server, client, opened):
 
 
 def test_rows_that_come_together_are_delivered_together(redis_server, client, opened):
-    client.xadd("clicks", {"n": 0})
     source = opened(redis_server.address("clicks"))
-    take(source, 1)
-    batches = 0
-
-    def add():
+    assert source.take(0.0) is None  # it waits for the first entry
+    with client.pipeline(transaction=True) as adding:
         for number in range(200):
-            client.xadd("clicks", {"n": number})
-
-    adding = threading.Thread(target=add)
-    adding.start()
+            adding.xadd("clicks", {"n": number})
+        adding.execute()
     rows, parts = take(source, 200)
-    adding.join()
-    batches = len(parts)
+    assert len(parts) == (200 + live.FIRST_COUNT - 1) // live.FIRST_COUNT
     assert len(rows) == 200
-    assert batches < 100  # each XREAD alone would find one or a few
 
 
 def test_it_can_start_at_the_end(redis_server, client, opened):
@@ -205,7 +201,7 @@ def test_it_can_start_at_the_end(redis_server, client, opened):
     source = opened(redis_server.address("clicks", "from=end"))
     assert source.take(0.0) is None
     client.xadd("clicks", {"n": 1})
-    rows, (lines,) = take(source, 1)
+    rows, lines = take_joined(source, 1)
     assert rows == [b'{"n":1}']
     assert lines.position(0)["passed"] == 1
     # A position goes before the option.
@@ -226,7 +222,7 @@ def test_what_was_deleted_before_the_first_start_is_no_loss(redis_server, client
     client.xdel("clicks", "6-0")
     client.xtrim("clicks", maxlen=6, approximate=False)
     source = opened(redis_server.address("clicks"))
-    rows, (lines,) = take(source, 6)
+    rows, lines = take_joined(source, 6)
     assert numbers(rows) == [3, 4, 6, 7, 8, 9]
     for cut in range(6):
         assert (
@@ -241,7 +237,7 @@ def test_what_was_deleted_before_the_first_start_is_no_loss(redis_server, client
 
 def test_entries_that_are_trimmed_before_they_are_read_are_an_error(redis_server, client, opened):
     ten_entries(client)
-    _, (lines,) = take(opened(redis_server.address("clicks")), 10)
+    _, lines = take_joined(opened(redis_server.address("clicks")), 10)
     client.xtrim("clicks", maxlen=7, approximate=False)
     assert len(take(opened(redis_server.address("clicks"), lines.position(3)), 7)[0]) == 7  # 3-0 was the last trimmed
     with pytest.raises(DataError) as error:
@@ -271,7 +267,7 @@ def test_entries_that_are_trimmed_while_it_reads_are_an_error(redis_server, clie
 
 def test_an_entry_that_is_deleted_in_the_middle_is_noticed(redis_server, client, opened):
     ten_entries(client)
-    _, (lines,) = take(opened(redis_server.address("clicks")), 10)
+    _, lines = take_joined(opened(redis_server.address("clicks")), 10)
     client.xdel("clicks", "1-0", "6-0")
     with pytest.raises(DataError, match="1 entry after 4-0 was deleted before it was read"):
         take(opened(redis_server.address("clicks"), lines.position(4)), 6)
@@ -282,10 +278,10 @@ def test_an_entry_that_is_deleted_in_the_middle_is_noticed(redis_server, client,
 
 def test_lost_entries_can_be_accepted(redis_server, client, opened):
     ten_entries(client)
-    _, (lines,) = take(opened(redis_server.address("clicks")), 10)
+    _, lines = take_joined(opened(redis_server.address("clicks")), 10)
     client.xtrim("clicks", maxlen=3, approximate=False)
     source = opened(redis_server.address("clicks"), lines.position(2), lost=True)
-    rows, (lines,) = take(source, 3)
+    rows, lines = take_joined(source, 3)
     assert numbers(rows) == [7, 8, 9]
     assert source.notes == [
         f"{source.name}: 5 entries after 2-0 were deleted before they were read; going on with the next entry that is there."
@@ -300,7 +296,7 @@ def test_lost_entries_can_be_accepted(redis_server, client, opened):
 
 def test_a_stream_that_was_deleted_is_an_error(redis_server, client, opened):
     ten_entries(client)
-    _, (lines,) = take(opened(redis_server.address("clicks")), 10)
+    _, lines = take_joined(opened(redis_server.address("clicks")), 10)
     address = redis_server.address("clicks")
     client.delete("clicks")
     with pytest.raises(DataError, match="the stream was deleted, after 5-0 was read. To go on with"):
@@ -315,7 +311,7 @@ def test_a_stream_that_was_deleted_is_an_error(redis_server, client, opened):
 )
 def test_a_stream_that_was_made_again_is_an_error(redis_server, client, opened, identifier, how):
     ten_entries(client)
-    _, (lines,) = take(opened(redis_server.address("clicks")), 10)
+    _, lines = take_joined(opened(redis_server.address("clicks")), 10)
     client.delete("clicks")
     client.xadd("clicks", {"n": 1}, id=identifier)
     with pytest.raises(
@@ -325,14 +321,14 @@ def test_a_stream_that_was_made_again_is_an_error(redis_server, client, opened, 
     source = opened(redis_server.address("clicks"), lines.position(5), lost=True)
     client.xadd("clicks", {"n": 2}, id="100-0")
     found = [1, 2] if identifier == "99-0" else [2]  # what may have been read is not read again
-    rows, parts = take(source, len(found))
+    rows, lines = take_joined(source, len(found))
     assert numbers(rows) == found
-    assert parts[-1].position(len(rows)) == {"id": "100-0", "passed": 2}
+    assert lines.position(len(rows)) == {"id": "100-0", "passed": 2}
 
 
 def test_a_stream_that_was_made_again_with_more_entries_is_an_error(redis_server, client, opened):
     ten_entries(client)
-    _, (lines,) = take(opened(redis_server.address("clicks")), 10)
+    _, lines = take_joined(opened(redis_server.address("clicks")), 10)
     client.delete("clicks")
     for number in range(50):
         client.xadd("clicks", {"n": number})
@@ -376,7 +372,7 @@ def test_names_of_streams_may_have_any_characters(redis_server, client, opened):
     client.xadd("clicks/of?today#1", {"n": 1})
     source = opened(redis_server.address("clicks/of%3Ftoday%231"))
     assert source.name == redis_server.address("clicks/of%3Ftoday%231")
-    _, (lines,) = take(source, 1)
+    _, lines = take_joined(source, 1)
     assert lines.place(1).startswith("clicks/of?today#1@")
 
 
@@ -393,11 +389,9 @@ def test_large_entries_come_a_few_at_a_time(redis_server, client, opened):
     text = "x" * 300_000
     for number in range(60):
         client.xadd("clicks", {"n": number, "text": text})
-    source = opened(redis_server.address("clicks"))
-    source._count = 4
-    rows, parts = take(source, 60)
+    rows, parts = take(opened(redis_server.address("clicks")), 60)
     assert [json.loads(row)["n"] for row in rows] == list(range(60))
-    assert max(len(lines.text) for lines in parts[1:]) <= 2 << 20
+    assert max(len(lines.text) for lines in parts) <= 2 << 20
 
 
 def test_stop_ends_a_take_that_waits(redis_server, client, opened):

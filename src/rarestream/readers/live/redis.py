@@ -123,8 +123,8 @@ class RedisSource(LineSource):
         try:
             self._ask_entries(1)
             reply = self._answer(time.monotonic() + ANSWER)
-            if reply is not None:
-                self._check(reply)
+            if reply is not None and (entries := self._check(reply)):
+                self._adapt(len(entries), len(self._text(entries)))
         except (redis.RedisError, OSError) as error:
             self._away(error)  # `take` tries again
 
@@ -179,7 +179,9 @@ class RedisSource(LineSource):
             self._ask_entries(self._count)
         else:
             self._wait_for_entry()
-        return EntryLines(self._stream, self._field, before, passed, entries, self._text(entries))
+        text = self._text(entries)
+        self._adapt(len(entries), len(text))
+        return EntryLines(self._stream, self._field, before, passed, entries, text)
 
     def _ask_entries(self, count: int) -> None:
         key, last = self._stream, _spelled(self._id or START)
@@ -322,14 +324,15 @@ class RedisSource(LineSource):
         self.notes.append(f"{self.name}: {what}; going on with the next entry that is there.")
 
     def _move(self, entries: list[Any]) -> None:
-        """Go on behind entries, and decide how many of their size to ask for."""
+        """Go on behind entries."""
         self._id, self._fresh = _parsed(entries[-1][0]), False
         if self._passed is not None and self._waiting is not None:
             self._passed += len(entries)
             self._waiting -= len(entries)
-        sample = entries[:: max(1, len(entries) // 32)]
-        size = sum(len(text) + 4 for _, texts in sample for text in texts) / len(sample)
-        self._count = int(max(1, min(MOST_TEXT / max(size, 1), LARGEST_COUNT, 4 * self._count)))
+
+    def _adapt(self, entries: int, text: int) -> None:
+        """Decide how many entries to ask for, by the bytes of those that came."""
+        self._count = int(max(1, min(MOST_TEXT * entries / text, LARGEST_COUNT, 4 * self._count)))
 
     def _text(self, entries: list[Any]) -> bytes:
         """Return the entries as lines, one each."""
