@@ -64,20 +64,19 @@ PyObject* texts_of(nb::handle entry) {
 
 // A JSON line for each entry. The lists are not changed meanwhile: no Python code runs.
 nb::bytes lines_of_entries(const nb::list& entries) {
-    std::string lines;
-    lines.reserve(entries.size() * 256);
+    field_pairs::Writer lines(entries.size() * 512);
     for (const nb::handle entry : entries) {
         PyObject* const texts = texts_of(entry);
-        lines += '{';
+        lines.raw("{");
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(texts); i += 2) {
-            if (i != 0) lines += ',';
-            field_pairs::append_string(lines, bytes_of(PyList_GET_ITEM(texts, i)));
-            lines += ':';
-            field_pairs::append_value(lines, bytes_of(PyList_GET_ITEM(texts, i + 1)));
+            if (i != 0) lines.raw(",");
+            lines.string(bytes_of(PyList_GET_ITEM(texts, i)));
+            lines.raw(":");
+            lines.value(bytes_of(PyList_GET_ITEM(texts, i + 1)));
         }
-        lines += "}\n";
+        lines.raw("}\n");
     }
-    return nb::bytes(lines.data(), lines.size());
+    return nb::bytes(lines.written().data(), lines.written().size());
 }
 
 }  // namespace

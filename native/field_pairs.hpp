@@ -34,35 +34,59 @@ inline bool is_number(std::string_view text) {
     return true;
 }
 
-// Bytes that are not UTF-8 stay as they are: the parser of JSON refuses the row and says where.
-inline void append_string(std::string& out, std::string_view text) {
-    constexpr const char* HEX = "0123456789abcdef";
-    out += '"';
-    std::size_t copied = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const unsigned char c = static_cast<unsigned char>(text[i]);
-        if (c >= 0x20 && c != '"' && c != '\\') continue;
-        out.append(text, copied, i - copied);
-        copied = i + 1;
-        out += '\\';
-        if (c >= 0x20) {
-            out += static_cast<char>(c);
+// JSON text that grows as it is written.
+class Writer {
+public:
+    explicit Writer(std::size_t expected) : text_(expected, '\0') {}
+
+    // Bytes that are not UTF-8 stay as they are: the parser of JSON refuses the row and says where.
+    void string(std::string_view text) {
+        constexpr const char* HEX = "0123456789abcdef";
+        char* out = space_for(6 * text.size() + 2);
+        *out++ = '"';
+        for (const char c : text) {
+            if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') {
+                *out++ = c;
+                continue;
+            }
+            *out++ = '\\';
+            if (static_cast<unsigned char>(c) >= 0x20) {
+                *out++ = c;
+                continue;
+            }
+            *out++ = 'u';
+            *out++ = '0';
+            *out++ = '0';
+            *out++ = HEX[c >> 4];
+            *out++ = HEX[c & 15];
+        }
+        *out++ = '"';
+        written_ = static_cast<std::size_t>(out - text_.data());
+    }
+
+    void value(std::string_view text) {
+        if (is_number(text)) {
+            raw(text);
         } else {
-            out += "u00";
-            out += HEX[c >> 4];
-            out += HEX[c & 15];
+            string(text);
         }
     }
-    out.append(text, copied, text.size() - copied);
-    out += '"';
-}
 
-inline void append_value(std::string& out, std::string_view text) {
-    if (is_number(text)) {
-        out += text;
-    } else {
-        append_string(out, text);
+    void raw(std::string_view text) {
+        std::memcpy(space_for(text.size()), text.data(), text.size());
+        written_ += text.size();
     }
-}
+
+    std::string_view written() const { return {text_.data(), written_}; }
+
+private:
+    char* space_for(std::size_t size) {
+        if (text_.size() - written_ < size) text_.resize(2 * text_.size() + size);
+        return text_.data() + written_;
+    }
+
+    std::string text_;
+    std::size_t written_ = 0;
+};
 
 }  // namespace rarestream::field_pairs
