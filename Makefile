@@ -4,12 +4,12 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test test-spark java check-native lint bench bench-against docs fuzz torture kill-test clean
+.PHONY: demo test test-spark java redis check-native lint bench bench-against docs fuzz torture kill-test clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
 
-test: .venv/installed-test lint
+test: .venv/installed-test redis lint
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/hardening --ignore=tests/spark tests
 
 # What takes long: the core under sanitizers, which uses all cores and a lot of memory; then two minutes of torture beside
@@ -30,6 +30,13 @@ java:
 	  { apt-get install -qq -y --no-install-recommends $(JRE) || \
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(JRE); }; }; } || \
 	{ echo "Spark needs Java 17 or newer: on Debian and Ubuntu, apt-get install $(JRE)" >&2; exit 1; }
+
+# Where it cannot be installed, the tests that need it are skipped, and say so; in CI they fail.
+redis:
+	@command -v redis-server >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  { apt-get install -qq -y --no-install-recommends redis-server || \
+	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends redis-server; }; }; } || \
+	echo "Tests of Redis Streams need redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2
 
 # First it writes what follows from the registry of learners: stubs, a table of the README. CI checks that it was committed.
 lint: .venv/installed-test
@@ -87,7 +94,7 @@ clean:
 
 # Training that follows a live source, killed a hundred times: make kill-test KILLS=20 ARGS="--only file,kafka"
 kill-test: KILLS ?= 100
-kill-test: .venv/installed-test
+kill-test: .venv/installed-test redis
 	$(BIN)/python -m tests.live_kills --kills $(KILLS) $(ARGS)
 
 # A parser under libFuzzer and sanitizers; each has a target in fuzz: make fuzz PARSER=vw SECONDS=3600

@@ -1,6 +1,7 @@
 // Python bindings of rows whose columns have names in every row: JSON lines and dicts.
 #include "arrays.hpp"
 #include "dicts.hpp"
+#include "field_pairs.hpp"
 #include "json.hpp"
 #include "picked_tuple.hpp"
 #include "table_parser.hpp"
@@ -60,6 +61,38 @@ nb::tuple survey_dicts(const nb::list& dicts, const std::vector<std::string>& mi
     return survey_tuple(survey);
 }
 
+std::string_view bytes_of(PyObject* object) {
+    if (!PyBytes_Check(object)) throw nb::type_error("the fields and texts of an entry are bytes");
+    return {PyBytes_AS_STRING(object), static_cast<std::size_t>(PyBytes_GET_SIZE(object))};
+}
+
+// The texts of an entry (id, [field, text, field, text, ...]) of a stream of Redis.
+PyObject* texts_of(nb::handle entry) {
+    PyObject* const pair = entry.ptr();
+    if (!PyList_Check(pair) || PyList_GET_SIZE(pair) != 2 || !PyList_Check(PyList_GET_ITEM(pair, 1)) ||
+        PyList_GET_SIZE(PyList_GET_ITEM(pair, 1)) % 2 != 0) {
+        throw nb::type_error("an entry is a list of its id and a list of fields and texts");
+    }
+    return PyList_GET_ITEM(pair, 1);
+}
+
+// A JSON line for each entry. The lists are not changed meanwhile: no Python code runs.
+nb::bytes lines_of_entries(const nb::list& entries) {
+    field_pairs::Writer lines(entries.size() * 512);
+    for (const nb::handle entry : entries) {
+        PyObject* const texts = texts_of(entry);
+        lines.raw("{");
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(texts); i += 2) {
+            if (i != 0) lines.raw(",");
+            lines.string(bytes_of(PyList_GET_ITEM(texts, i)));
+            lines.raw(":");
+            lines.value(bytes_of(PyList_GET_ITEM(texts, i + 1)));
+        }
+        lines.raw("}\n");
+    }
+    return nb::bytes(lines.written().data(), lines.written().size());
+}
+
 }  // namespace
 
 void bind_json(nb::module_& m, nb::class_<TableParser>& parser) {
@@ -68,6 +101,7 @@ void bind_json(nb::module_& m, nb::class_<TableParser>& parser) {
     m.def("survey_jsonl", &survey_jsonl, no_convert("text"), nb::kw_only(), nb::arg("missing"));
     m.def("pick_jsonl", &pick_jsonl, no_convert("text"), nb::kw_only(), nb::arg("names"), no_convert("rows"),
           no_convert("label"), no_convert("stop_after"));
+    m.def("lines_of_entries", &lines_of_entries, no_convert("entries"));
     m.def("survey_dicts", &survey_dicts, no_convert("rows"), nb::kw_only(), nb::arg("missing"));
 }
 

@@ -10,7 +10,8 @@ import pytest
 from rarestream import Model, follow, read
 from rarestream.errors import DataError, OutputError, RowError
 from rarestream.evaluate import TrainingRun, train
-from rarestream.readers.live.opening import is_address, open_live
+from rarestream.readers.live.addresses import is_address
+from rarestream.readers.live.opening import open_live
 from tests.readers.live import lines
 from tests.readers.live.lines import blocks, collect, rows
 

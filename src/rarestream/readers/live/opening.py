@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from typing import Any, BinaryIO
 
 from rarestream.errors import DataError, advice
 from rarestream.readers.formats import Format, find_format, load_format
+from rarestream.readers.live.addresses import is_address, open_broker
 from rarestream.readers.live.dead_letters import DeadLetters, remembered
 from rarestream.readers.live.file import FileSource
 from rarestream.readers.live.folder import FolderStream, is_folder
@@ -20,11 +20,6 @@ from rarestream.readers.sources import Source, expand
 
 LiveSource = str | os.PathLike[str] | BinaryIO
 MANY_LETTERS = 1000  # invalid rows that are skipped where they are written to a file and no other number is given
-
-
-def is_address(name: object) -> bool:
-    """Return whether a name is an address, such as kafka://host/topic, and no path."""
-    return isinstance(name, str) and re.match(r"[a-z][a-z0-9+.-]*://", name, re.IGNORECASE) is not None
 
 
 def key_of(source: LiveSource) -> str:
@@ -87,9 +82,7 @@ def open_live(
 
 def _source(source: LiveSource, lost: bool) -> LineSource:
     if is_address(source):
-        from rarestream.readers.live.addresses import open_broker
-
-        return open_broker(str(source))
+        return open_broker(str(source), lost)
     if isinstance(source, str | os.PathLike) and source != "-":
         path = os.fspath(source)
         if not os.path.exists(path) or stat.S_ISREG(os.stat(path).st_mode):
