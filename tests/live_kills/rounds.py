@@ -18,6 +18,7 @@ import numpy as np
 from rarestream import Model, read
 from rarestream.evaluate import train
 from tests.children import Child
+from tests.readers.live.brokers import Kafka, Redis
 
 FIRST = 1500  # rows that are there from the start: they decide what the first rows decide
 PIECE = 40  # rows that are written at once, at most
@@ -118,9 +119,46 @@ def folder_of_files(rng: random.Random, folder: Path) -> Iterator[Place]:
     yield Place(str(into), write, ("--format", "svmlight"))
 
 
+@contextmanager
+def redis_stream(rng: random.Random, folder: Path) -> Iterator[Place]:
+    """A stream of a real Redis."""
+    server = Redis(folder)
+    try:
+        client = server.client()
+
+        def write(lines: list[str]) -> None:
+            with client.pipeline(transaction=False) as sending:
+                for line in lines:
+                    sending.xadd("rows", {"row": line.rstrip("\n")})
+                sending.execute()
+
+        yield Place(server.address("rows", "field=row"), write, ("--format", "svmlight"))
+    finally:
+        server.child.end()
+
+
+@contextmanager
+def kafka_topic(rng: random.Random, folder: Path, partitions: int = 1) -> Iterator[Place]:
+    """A topic of the mock broker of librdkafka."""
+    broker = Kafka()
+    try:
+        broker.tell("create", "rows", partitions)
+
+        def write(lines: list[str]) -> None:
+            broker.write("rows", [(rng.randrange(partitions), line.rstrip("\n").encode()) for line in lines])
+
+        yield Place(broker.address("rows"), write, ("--format", "svmlight"), ordered=partitions == 1)
+    finally:
+        broker.child.end()
+
+
 SOURCES: dict[str, Callable[[random.Random, Path], AbstractContextManager[Place]]] = {
     "file": file,
     "folder": folder_of_files,
+    "pipe": file,  # run by `_run_pipe`
+    "redis": redis_stream,
+    "kafka": kafka_topic,
+    "kafka-3": lambda rng, folder: kafka_topic(rng, folder, 3),
 }
 
 
@@ -260,7 +298,4 @@ def _feed(program: Child, lines: list[str], whole: bool) -> None:
             time.sleep(0.01)
         program.stdin.close()
     except OSError:
-        pass  # it was killed
-
-
-SOURCES["pipe"] = file  # run by `_run_pipe`
+        program.stdin = None  # it was killed, with what it had not read

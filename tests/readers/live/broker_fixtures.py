@@ -49,12 +49,15 @@ def new_kafka() -> Callable[[], Kafka]:
 
 @pytest.fixture
 def opened() -> Iterator[Callable[..., LineSource]]:
-    """Opens sources, at a position, and closes them after the test."""
-    sources: list[LineSource] = []
+    """Opens sources, at a position, and closes them after the test; with `begins`, they first tell where they start."""
+    sources: list[Any] = []
 
-    def open_source(address: str, position: dict[str, Any] | None = None, lost: bool = False) -> LineSource:
+    def open_source(
+        address: str, position: dict[str, Any] | None = None, lost: bool = False, begins: bool = False
+    ) -> LineSource:
         sources.append(open_broker(address, lost))
         sources[-1].start(position or {})
+        sources[-1]._begins &= begins
         return sources[-1]
 
     yield open_source

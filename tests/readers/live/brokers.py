@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class Redis:
             "--loglevel",
             "warning",
         ]
-        self.child = Child([*command, *words], several_tests=several_tests, stdout=None, stderr=None)
+        self.child = Child([*command, *words], several_tests=several_tests, stdout=subprocess.DEVNULL, stderr=None)
 
     def client(self, **options: Any) -> Any:
         import redis
@@ -59,8 +60,8 @@ class Kafka:
         self.child = Child(
             [sys.executable, "-m", "tests.readers.live.kafka_broker"],
             several_tests=several_tests,
-            stdin=-1,
-            stderr=None,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             cwd=HOME,
         )
         self.host = self.child.line().strip()

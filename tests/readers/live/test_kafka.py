@@ -505,3 +505,14 @@ def test_the_mock_broker_is_one(kafka):
     """Kafka itself is not among the packages of Debian: what these tests cannot show is said in the documentation."""
     about = confluent_kafka.Producer({"bootstrap.servers": kafka.host}).list_topics(timeout=60)
     assert "mock" in about.cluster_id
+
+
+def test_the_first_lines_of_all_tell_where_it_starts(kafka, opened):
+    kafka.tell("create", "begins", 2)
+    kafka.write("begins", [(0, b"one"), (1, b"two"), (1, b"three")])
+    for options, start in (("", {"0": 0, "1": 0}), ("from=end", {"0": 1, "1": 2})):
+        source = opened(kafka.address("begins", options), begins=True)
+        lines = source.take(5.0)
+        assert lines.text == b"" and lines.position(0) == {"partitions": start}
+    kafka.write("begins", [(0, b"four")])
+    assert take(opened(kafka.address("begins", "from=end"), lines.position(0), begins=True), 1)[0] == [b"four"]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
 import rarestream
@@ -12,13 +16,12 @@ pytest.importorskip("confluent_kafka")
 pytest.importorskip("redis")
 
 pytest_plugins = ["tests.readers.live.broker_fixtures"]
-pytestmark = pytest.mark.skipif("follow" not in rarestream.__all__, reason="there is no rarestream.follow")
-
 PAGE = HOME / "docs" / "live-brokers.md"
 
 
 def test_the_code_of_the_page_runs(kafka, redis_server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     redis_server.client().flushall()
     kafka.tell("create", "clicks", 4)
 

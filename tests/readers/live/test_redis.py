@@ -656,3 +656,16 @@ def test_a_missing_package_is_one_line(monkeypatch):
 
 def test_rows_wait_for_others_no_longer_than_promised():
     assert LINGER <= 0.1
+
+
+def test_the_first_lines_of_all_tell_where_it_starts(redis_server, opened):
+    client = redis_server.client()
+    client.flushall()
+    client.xadd("clicks", {"a": "1"}, id="5-1")
+    for options, start in (("", "0-0"), ("from=end", "5-1")):
+        source = opened(redis_server.address("clicks", options), begins=True)
+        lines = source.take(5.0)
+        assert lines.text == b"" and lines.position(0)["id"] == start
+    client.xadd("clicks", {"a": "2"}, id="6-1")
+    again = opened(redis_server.address("clicks", "from=end"), lines.position(0), begins=True)
+    assert take(again, 1)[0] == [b'{"a":2}']

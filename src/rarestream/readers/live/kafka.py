@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from rarestream.errors import DataError, MissingExtraError, plain
 from rarestream.readers.live.addresses import FROM, GIVE_UP, OURS, PATIENCE, Address, accepting_loss, parse_address
-from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, Position
+from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, NoLines, Position
 from rarestream.readers.live.messages import Once, text_of
 from rarestream.readers.live.retries import Retries, wait
 
@@ -121,6 +121,7 @@ class KafkaSource(LineSource):
         self._stopped = False
 
         self._position: dict[int, int] | None = None  # the next offset of each partition; None: not known yet
+        self._begins = True  # whether nobody knows yet where the first start is
         self._assigned = False
         self._trouble: KafkaError | None = None  # that all brokers are away, or refuse us
         self._reason = ""  # the last thing that went wrong
@@ -134,6 +135,7 @@ class KafkaSource(LineSource):
     def start(self, position: Position) -> None:
         if position:
             self._position = _offsets(position)
+            self._begins = False
             if self._position is None:
                 raise DataError(f"{self.name}: {position!r} is not a position in a topic of Kafka.")
         properties = {**DEFAULTS, **self._properties, **FIXED, "error_cb": self._note_error}
@@ -188,6 +190,9 @@ class KafkaSource(LineSource):
 
     def _next(self, until: float) -> Lines | None:
         """Do the next step: return the next lines, or None if it has led to none yet."""
+        if self._begins and self._position is not None:  # to be saved: what comes from here on is not lost
+            self._begins = False
+            return NoLines(_position(self._position))
         if not self._assigned:
             self._assign()
         elif self._trouble is not None or time.monotonic() >= self._look_at:
@@ -367,10 +372,15 @@ class MessageLines(Lines):
         # Of each partition the last offset counts. Transactions and compaction leave gaps between offsets.
         last = dict(zip(self._partitions[:lines], self._offsets[:lines], strict=True))
         after = self._before | {partition: offset + 1 for partition, offset in last.items()}
-        return {"partitions": {str(partition): offset for partition, offset in sorted(after.items())}}
+        return _position(after)
 
     def place(self, line: int) -> str:
         return f"{plain(self._topic)}[{self._partitions[line - 1]}]@{self._offsets[line - 1]}"
+
+
+def _position(offsets: Mapping[int, int]) -> Position:
+    """Return the next offset of each partition as a position."""
+    return {"partitions": {str(partition): offset for partition, offset in sorted(offsets.items())}}
 
 
 def _offsets(position: Position) -> dict[int, int] | None:

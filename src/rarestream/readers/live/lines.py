@@ -43,6 +43,21 @@ class Lines(ABC):
         """Return where a line is, for messages, such as "clicks.csv:1043"; `line` counts from 1."""
 
 
+class NoLines(Lines):
+    """No lines, but a position: where a source starts that nobody has read before."""
+
+    text = b""
+
+    def __init__(self, position: Position) -> None:
+        self._position = position
+
+    def position(self, lines: int) -> Position:
+        return self._position
+
+    def place(self, line: int) -> str:
+        raise IndexError("there are no lines")
+
+
 class JoinedLines(Lines):
     """Several Lines of a source, one after the other."""
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from rarestream import _native
 from rarestream.errors import DataError, MissingExtraError, plain
 from rarestream.readers.live.addresses import FROM, GIVE_UP, OURS, PATIENCE, Address, accepting_loss, parse_address
-from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, Position
+from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, NoLines, Position
 from rarestream.readers.live.messages import Once, text_of
 from rarestream.readers.live.retries import SLICE, Retries, wait
 
@@ -87,8 +87,8 @@ class RedisSource(LineSource):
         found = parse_address(address)
         tls = found.scheme == "rediss"
         found.refuse_unknown((FIELD, SOCKET, *OURS, *(TLS_OPTIONS if tls else ())))
-        database, _, self._stream = found.path.partition("/")
-        if not self._stream or not database.isdecimal() or bool(found.hosts) == (SOCKET in found.options):
+        database, _, self.stream = found.path.partition("/")
+        if not self.stream or not database.isdecimal() or bool(found.hosts) == (SOCKET in found.options):
             raise DataError(
                 f"{found.name}: the address of a stream is {found.scheme}://HOST:PORT/DB/STREAM, such as "
                 f"{found.scheme}://localhost:6379/0/clicks."
@@ -105,6 +105,7 @@ class RedisSource(LineSource):
 
         self._id: Id | None = None  # of the last entry that was read; None: not known before the server has answered
         self._passed: int | None = None  # of all entries ever added, those that are read or were gone; None: not known
+        self._begins = True  # whether nobody knows yet where the first start is
         self._fresh = True  # whether nothing was read yet, by this program or one before it
         self._asked: float | None = None  # when the request was sent that has no answer yet
         self._asked_count = 0  # entries that it asks for; 0: it waits until there are some
@@ -119,7 +120,7 @@ class RedisSource(LineSource):
             self._field = self._field or position.get(FIELD)
             if self._id is None or not isinstance(self._passed, int | None) or not isinstance(self._field, str | None):
                 raise DataError(f"{self.name}: {position!r} is not a position in a stream of Redis.")
-            self._fresh = self._id == START
+            self._fresh, self._begins = self._id == START, False
         try:
             self._ask_entries(1)
             reply = self._answer(time.monotonic() + ANSWER)
@@ -157,6 +158,9 @@ class RedisSource(LineSource):
 
     def _next(self, until: float) -> Lines | None:
         """Do the next step: return the next lines, or None if it has led to none yet."""
+        if self._begins and self._id is not None:  # to be saved: what comes from here on is not lost
+            self._begins = False
+            return NoLines(self.position(_spelled(self._id), self._passed))
         if self._asked is None:
             self._ask_entries(self._count)
         reply = self._answer(until)
@@ -181,10 +185,20 @@ class RedisSource(LineSource):
             self._wait_for_entry()
         text = self._text(entries)
         self._adapt(len(entries), len(text))
-        return EntryLines(self._stream, self._field, before, passed, entries, text)
+        return EntryLines(self, before, passed, entries, text)
+
+    def position(self, last: str, passed: int | None) -> Position:
+        """Return the position after an entry, up to which so many were passed."""
+        position: Position = {"id": last}
+        if passed is not None:
+            position["passed"] = passed
+        # With it, who names the stream only, or starts the model without naming it, gets the same rows.
+        if self._field is not None:
+            position[FIELD] = self._field
+        return position
 
     def _ask_entries(self, count: int) -> None:
-        key, last = self._stream, _spelled(self._id or START)
+        key, last = self.stream, _spelled(self._id or START)
         self._send(
             ("MULTI",),
             ("XINFO", "STREAM", key),
@@ -195,7 +209,7 @@ class RedisSource(LineSource):
 
     def _wait_for_entry(self) -> None:
         last = _spelled(self._id or START)
-        self._send(("XREAD", "COUNT", 1, "BLOCK", int(1000 * BLOCK), "STREAMS", self._stream, last), count=0)
+        self._send(("XREAD", "COUNT", 1, "BLOCK", int(1000 * BLOCK), "STREAMS", self.stream, last), count=0)
 
     def _send(self, *commands: tuple[object, ...], count: int) -> None:
         self._connection.send_packed_command(self._connection.pack_commands(commands))
@@ -299,7 +313,7 @@ class RedisSource(LineSource):
         """Wait for a stream that is not there yet; raise a DataError if it was there."""
         if "WRONGTYPE" in str(error) or "wrong kind of value" in str(error):
             raise DataError(
-                f"{self.name}: {plain(self._stream)} is not a stream. Check its name and the number of the database."
+                f"{self.name}: {plain(self.stream)} is not a stream. Check its name and the number of the database."
             )
         if "no such key" not in str(error):
             raise error
@@ -348,28 +362,19 @@ class RedisSource(LineSource):
 class EntryLines(Lines):
     """Entries of a stream, a line each."""
 
-    def __init__(
-        self, stream: str, field: str | None, before: Id, passed: int | None, entries: list[Any], text: bytes
-    ) -> None:
+    def __init__(self, source: RedisSource, before: Id, passed: int | None, entries: list[Any], text: bytes) -> None:
         self.text = text
-        self._stream = stream
-        self._field = field
+        self._source = source
         self._before = before
         self._passed = passed
         self._ids = [entry[0] for entry in entries]
 
     def position(self, lines: int) -> Position:
         last = _spelled(self._before) if lines == 0 else self._ids[lines - 1].decode()
-        position: Position = {"id": last}
-        if self._passed is not None:
-            position["passed"] = self._passed + lines
-        # With it, who names the stream only, or starts the model without naming it, gets the same rows.
-        if self._field is not None:
-            position[FIELD] = self._field
-        return position
+        return self._source.position(last, None if self._passed is None else self._passed + lines)
 
     def place(self, line: int) -> str:
-        return plain(f"{self._stream}@{self._ids[line - 1].decode()}")
+        return plain(f"{self._source.stream}@{self._ids[line - 1].decode()}")
 
 
 def _text_of_field(texts: list[bytes], field: bytes) -> bytes:
