@@ -3,8 +3,9 @@
     python benchmarks/live.py [--rows 300000] [--rounds 3]
 
 All rows wait in the broker when reading starts. The broker, the client and the learner share the cores of this
-machine. Timed by the clock: the source alone, from its start to its last row; and for comparison the same lines in
-memory, parsed, and parsed and learned. The mock broker keeps 5 MB of each partition, so its topic has many.
+machine. Timed by the clock, from the start to the last row: the source alone; the source followed and learned, as
+`train --follow` does it; and for comparison the same lines in memory, parsed, and parsed and learned. The mock broker
+keeps 5 MB of each partition, so its topic has many.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import named
-from rarestream import Model, read
+from rarestream import Model, follow, read
+from rarestream.evaluate import train
 from rarestream.readers.live.addresses import open_broker
 
 OURS = "dual-auc"
+TO_MODEL = "to a model"
 MOCK_BROKER = Path(__file__).parents[1] / "tests" / "readers" / "live" / "kafka_broker.py"
 KEPT = 4 << 20  # bytes of a partition; a little less than the mock broker keeps
 
@@ -114,6 +118,16 @@ def read_all(address: str, rows: int) -> float:
     return rows / seconds
 
 
+def learn_all(address: str, rows: int) -> float:
+    """Return the rows per second of a source that is followed and learned."""
+    model = Model(OURS)
+    start = time.perf_counter()
+    train(model, follow(address, label="clicked", positive="1"), max_rows=rows)
+    seconds = time.perf_counter() - start
+    assert model.rows == rows
+    return rows / seconds
+
+
 def in_memory(text: bytes, rows: int, learn: bool) -> float:
     """Return the rows per second of the same lines without a broker."""
     start = time.perf_counter()
@@ -133,16 +147,20 @@ def measure(rows: int, rounds: int) -> dict[str, float]:
         "jsonl in memory, parsed": lambda: in_memory(text, rows, False),
         "jsonl in memory, parsed and learned": lambda: in_memory(text, rows, True),
     }
+    addresses: dict[str, str] = {}
     with contextlib.ExitStack() as brokers:
         if shutil.which("redis-server"):
             port = brokers.enter_context(redis_server())
             fill_redis(port, flat, objects)
-            ways["redis, a field of JSON"] = lambda: read_all(f"redis://127.0.0.1:{port}/0/json?field=row", rows)
-            ways["redis, 20 fields"] = lambda: read_all(f"redis://127.0.0.1:{port}/0/flat", rows)
+            addresses["redis, a field of JSON"] = f"redis://127.0.0.1:{port}/0/json?field=row"
+            addresses["redis, 20 fields"] = f"redis://127.0.0.1:{port}/0/flat"
         host = brokers.enter_context(kafka_broker(partitions))
         fill_kafka(host, partitions, objects)
         del flat, objects  # millions of objects, which the garbage collector would visit again and again
-        ways["kafka (mock), JSON"] = lambda: read_all(f"kafka://{host}/clicks", rows)
+        addresses["kafka (mock), JSON"] = f"kafka://{host}/clicks"
+        for name, address in addresses.items():
+            ways[f"{name}, read"] = partial(read_all, address, rows)
+            ways[f"{name}, {TO_MODEL}"] = partial(learn_all, address, rows)
         found: dict[str, float] = {}
         for _ in range(rounds):
             for name, way in ways.items():

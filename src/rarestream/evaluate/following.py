@@ -38,7 +38,7 @@ def follow(
     ----------
     source : path, folder, pattern, "-", or address
         A file that rows are added to, which may be rotated; a folder that files are added to, or a pattern for their
-        names, such as "logs/*.csv"; "-" for standard input; a named pipe; kafka://HOST:PORT/TOPIC; or
+        names, such as `"logs/*.csv"`; "-" for standard input; a named pipe; kafka://HOST:PORT/TOPIC; or
         redis://HOST:PORT/DB/STREAM.
     format : str, optional
         Format of the rows. By default it follows from the suffix; messages of a broker are JSON objects.
