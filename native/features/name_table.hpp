@@ -23,6 +23,14 @@ struct NameArrays {
     std::string text;
 };
 
+// What has come into a table since it was last asked, in the order in which it came.
+struct NameChanges {
+    std::vector<std::int32_t> hashes;  // all 32 bits, as a signed number
+    std::vector<std::int64_t> ends;    // of each name in `text`; a name that collides with an earlier one has no text
+    std::string text;
+    std::vector<std::int32_t> lost;  // slots that found no room
+};
+
 // Numbers of entries, found by a key with linear probing; nothing is ever removed.
 class EntryIndex {
 public:
@@ -93,7 +101,9 @@ private:
 // that collide with an earlier one only the hash is kept. Several threads may use a table.
 class NameTable {
 public:
-    NameTable(int bits, std::size_t limit) : bits_(bits), mask_(checked_mask(bits)), limit_(limit) {}
+    // With `recording`, `take_changes` can be called.
+    NameTable(int bits, std::size_t limit, bool recording = false)
+        : bits_(bits), mask_(checked_mask(bits)), limit_(limit), recording_(recording) {}
 
     NameTable(const NameTable& other) : NameTable(other, std::scoped_lock<std::mutex>(other.lock_)) {}
     NameTable& operator=(const NameTable&) = delete;
@@ -229,6 +239,43 @@ public:
         }
     }
 
+    // What has changed since the last call. `replay` does the same to another table.
+    NameChanges take_changes() {
+        const std::scoped_lock held(lock_);
+        if (!recording_) throw std::invalid_argument("names: this table does not record its changes");
+        NameChanges out;
+        const std::size_t begin = taken_ ? ends_[taken_ - 1] : 0;
+        out.text = text_.substr(begin);
+        for (std::size_t entry = taken_; entry < hashes_.size(); ++entry) {
+            out.hashes.push_back(static_cast<std::int32_t>(hashes_[entry]));
+            out.ends.push_back(static_cast<std::int64_t>(ends_[entry] - begin));
+        }
+        taken_ = hashes_.size();
+        out.lost.swap(newly_lost_);
+        return out;
+    }
+
+    // Makes the changes of another table. They may come from anywhere: others are refused, before anything is changed.
+    void replay(const std::int32_t* hashes, const std::int64_t* ends, std::size_t count, std::string_view text,
+                const std::int32_t* lost, std::size_t lost_count) {
+        std::int64_t begin = 0;
+        for (std::size_t i = 0; i < count; begin = ends[i++])
+            if (ends[i] < begin || static_cast<std::uint64_t>(ends[i]) > text.size() ||
+                static_cast<std::size_t>(ends[i] - begin) > 2 * LONGEST_NAME + 1)
+                throw std::invalid_argument("names: the ends must ascend within the text");
+        for (std::size_t i = 0; i < lost_count; ++i)
+            if (lost[i] < 0 || static_cast<std::uint32_t>(lost[i]) > mask_)
+                throw std::invalid_argument("names: there is no such slot");
+        const std::scoped_lock held(lock_);
+        begin = 0;
+        for (std::size_t i = 0; i < count; begin = ends[i++])
+            add_one(static_cast<std::uint32_t>(hashes[i]),
+                    text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(ends[i] - begin)));
+        // A table is full from the first name on that finds no room; no entry comes after it.
+        full_ = full_ || lost_count;
+        for (std::size_t i = 0; i < lost_count; ++i) mark_lost(static_cast<std::uint32_t>(lost[i]));
+    }
+
     // The slots that are counted in `lost`, in order.
     std::vector<std::int32_t> lost_slots() const {
         const std::scoped_lock held(lock_);
@@ -243,8 +290,11 @@ private:
     const int bits_;
     const std::uint32_t mask_;
     const std::size_t limit_;
-    std::vector<std::uint32_t> hashes_;  // of each entry
-    std::vector<std::size_t> ends_;      // of each entry's name in `text_`
+    const bool recording_ = false;
+    std::size_t taken_ = 0;                 // entries that `take_changes` has returned
+    std::vector<std::int32_t> newly_lost_;  // slots that it has not, if recording
+    std::vector<std::uint32_t> hashes_;     // of each entry
+    std::vector<std::size_t> ends_;         // of each entry's name in `text_`
     std::string text_;
     EntryIndex by_slot_;                  // entries with a name
     EntryIndex colliding_;                // entries without, by hash
@@ -321,7 +371,9 @@ private:
         if (first_of(static_cast<std::int32_t>(slot)) != NONE) return;
         if (unnamed_.empty()) unnamed_.assign((std::size_t{mask_} + 64) / 64, 0);
         const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
-        lost_ += (unnamed_[slot / 64] & bit) == 0;
+        if (unnamed_[slot / 64] & bit) return;
+        ++lost_;
+        if (recording_) newly_lost_.push_back(static_cast<std::int32_t>(slot));
         unnamed_[slot / 64] |= bit;
     }
 };

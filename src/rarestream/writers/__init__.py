@@ -1,0 +1,1 @@
+"""Blocks to bytes: the formats that rows are written in."""
