@@ -585,6 +585,28 @@ def test_a_cache_cut_short_is_not_used(cached: tuple[Path, Path]) -> None:
         assert len(made.read_bytes()) == len(whole)
 
 
+def test_a_damaged_cache_is_told_or_gives_the_same_number_of_rows(tmp_path: Path) -> None:
+    paths, options = csv(tmp_path)
+    rows = len(rows_of(opened(paths, cache=True, **options)))
+    (made,) = caches(tmp_path)
+    whole, rng = made.read_bytes(), random.Random(7)
+    for _ in range(150):
+        damaged = bytearray(whole)
+        at = rng.choice([rng.randrange(len(whole)), rng.randrange(3000), len(whole) - 1 - rng.randrange(3000)])
+        damaged[at] = rng.randrange(256)
+        made.write_bytes(bytes(damaged))
+        found = rows_or_reason(paths, **options)
+        assert found == rows or ("is cut short or damaged" in str(found) and "Make it again" in str(found))
+        assert len(caches(tmp_path)) == 1
+
+
+def rows_or_reason(paths: list[Path], **options: Any) -> int | str:
+    try:
+        return len(rows_of(opened(paths, cache=True, **options)))
+    except DataError as error:
+        return str(error)
+
+
 # -- passes that do not end, and disks that do not work
 
 
@@ -753,7 +775,10 @@ def test_only_files_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         read("-", format="csv", cache=True)
     with pytest.raises(DataError, match="cannot be cached: rows in memory are not recognised"):
         read([{"a": 1}], cache=True, label="a")
-    with paths[0].open("rb") as file, pytest.raises(DataError, match="cannot be cached: an open file is not recognised"):
+    with (
+        paths[0].open("rb") as file,
+        pytest.raises(DataError, match="cannot be cached: an open file is not recognised"),
+    ):
         read(file, cache=True)
     rows_of(opened(paths, cache=True, **options))
     with pytest.raises(DataError, match="holds the rows as a cache does: it is not cached again. Drop cache"):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,12 @@ from rarestream.readers.locations import PieceLines
 from rarestream.readers.prefetch import Prefetch
 from rarestream.writers.blocks import KEY, NAME_TYPES, NAMES, VERSION, import_pyarrow
 
+UNEXPECTED = (OSError, ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)
 MOST_THREADS = 2  # that check batches ahead: one does that several times faster than rows are learned
 FORGET = 64 << 20  # bytes that have been read after which their pages are given back to the system
+
+
+Result = TypeVar("Result")
 
 
 class Piece(NamedTuple):
@@ -77,8 +81,9 @@ class BlocksFile:
             raise self._damaged("it is empty") from None
         self._base = np.frombuffer(self._map, np.uint8).ctypes.data
         self._forgotten = 0
-        self._reader = self._guarded(lambda: self._arrow.ipc.open_file(self._arrow.py_buffer(self._map)))
+        self._reader = self.guarded(lambda: self._arrow.ipc.open_file(self._arrow.py_buffer(self._map)))
         self._schema = self._reader.schema
+        self.has_classes: bool = self.guarded(lambda: "class" in self._schema.names)  # not two, but maybe many
         self.about = self._read_about()
         self._batches: int = self._reader.num_record_batches
         self.end: Mapping[str, Any] = {}
@@ -92,15 +97,15 @@ class BlocksFile:
     def __len__(self) -> int:
         return self._batches
 
-    def _guarded(self, action: Any) -> Any:
-        """Return what `action` does; DataError if the file does not hold what it needs."""
-        arrow = self._arrow
+    def guarded(self, action: Callable[[], Result]) -> Result:
+        """Return what `action`, which trusts the file, returns; DataError if the file does not hold what it needs."""
         try:
             return action()
-        except (arrow.ArrowException, OSError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
-            if isinstance(error, DataError):
-                raise
-            raise self._damaged(plain(str(error).strip().split("\n")[0].rstrip("."))) from None
+        except DataError:
+            raise
+        except (self._arrow.ArrowException, *UNEXPECTED) as error:
+            reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+            raise self._damaged(plain(reason.strip().split("\n")[0].rstrip("."))) from None
 
     def _damaged(self, reason: str) -> DataError:
         return DataError(f"{self.name}: is cut short or damaged, or no .blocks file ({reason}). Make it again.")
@@ -112,7 +117,7 @@ class BlocksFile:
                 f"{self.name}: is an Arrow file, but not of the format .blocks: its schema has no metadata {KEY!r}. "
                 "To read it as a table, pass format='arrow' and its columns."
             )
-        about = self._guarded(lambda: json.loads(text))
+        about = self.guarded(lambda: json.loads(text))
         version = about.get("version") if isinstance(about, dict) else None
         if type(version) is not int or version < 1:
             raise self._damaged("its version is missing")
@@ -128,13 +133,7 @@ class BlocksFile:
         given = self.about.get("space")
         if given is None:
             return None
-        space: Hashed = self._guarded(lambda: Hashed.from_settings(given))
-        return space
-
-    @property
-    def has_classes(self) -> bool:
-        """Whether labels are classes, of which there may be many."""
-        return "class" in self._schema.names
+        return self.guarded(lambda: Hashed.from_settings(given))
 
     def pieces(self, space: Hashed | None = None, threads: int = 0) -> Iterator[Piece]:
         """Yield the rows of each batch, in order, as rows of this feature space; `threads` read ahead."""
@@ -142,7 +141,7 @@ class BlocksFile:
 
         def take(_: bytearray) -> Callable[[], Piece] | None:
             number = next(numbers, None)
-            return None if number is None else partial(self._guarded, partial(self._piece, number, space))
+            return None if number is None else partial(self.guarded, partial(self._piece, number, space))
 
         def in_turn() -> Iterator[Piece]:
             while (task := take(bytearray())) is not None:
@@ -183,8 +182,7 @@ class BlocksFile:
                 raise ValueError("the metadata of a batch are not an object")
             return batch, state, metadata
 
-        found: tuple[Any, dict[str, Any], Mapping[bytes, bytes]] = self._guarded(read)
-        return found
+        return self.guarded(read)
 
     def _piece(self, number: int, space: Hashed | None) -> Piece:
         batch, state, metadata = self._batch(number)
@@ -299,13 +297,25 @@ def _labels(column: Any) -> NDArray[np.int8]:
     return labels
 
 
+def _owned(column: Any) -> Any:
+    """Return a copy of a column of text, checked: where texts begin is followed without a further look."""
+    import pyarrow
+
+    if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
+        raise ValueError(f"a column of text is {column.type}, not string")
+    copies = [None if part is None else pyarrow.py_buffer(part.to_pybytes()) for part in column.buffers()]
+    copy = pyarrow.Array.from_buffers(column.type, len(column), copies, column.null_count, column.offset)
+    copy.validate(full=True)
+    return copy
+
+
 def _texts(column: Any, kind: str, none: Any) -> NDArray[Any] | None:
     """Return tags or classes: text, or the numbers that were written as text."""
     if column is None or column.null_count == len(column):
         return None
     if none is None and column.null_count:
         raise ValueError("the column class has nulls")
-    found = column.to_pylist()
+    found = _owned(column).to_pylist()
     if kind == "text":
         return np.array([text or "" for text in found])
     number = {"int": int, "float": float}[kind]

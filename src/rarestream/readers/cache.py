@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from glob import escape, glob
 from typing import Any
 
@@ -185,14 +186,17 @@ class _Cache:
                 continue
             try:
                 found = BlocksFile(path)
-                reason = self._problem(found)
+                reason = found.guarded(partial(self._problem, found))
+                suits = reason is None and found.guarded(partial(self._suits, found))
             except DataError as error:
                 problem = problem or str(error).removesuffix(" Make it again.") + " It is made again."
                 continue
-            if reason is None and self._suits(found):
+            if suits:
                 return found
             found.close()
-            if reason is None and path == self.path and found.end.get("refused", 0) <= self.reading.refusals.allowed:
+            if reason is None and path == self.path:
+                if found.end["refused"] > self.reading.refusals.allowed:
+                    continue
                 reason = "made with other options or of another feature space"
             if reason is not None:
                 problem = problem or f"{plain(path)}: {reason}. It is made again."
@@ -411,25 +415,29 @@ def _from_cache(found: BlocksFile, reading: Reading, cache: _Cache) -> Iterator[
         if reading.stopped:
             return
         found.add_names(space, piece)
-        state = piece.state
-        reading.position = state.get("position", reading.position)
-        reading.found |= state.get("found", {})
-        if state.get("classes") is not None:
-            reading.classes = tuple(state["classes"])
-        reading.facts |= state.get("facts", {})
-        for note in state.get("notes", ()):
-            if note != noted and names(note) not in reading.notes:
-                reading.notes.append(names(note))
-        reading.unlabelled = state.get("unlabelled", reading.unlabelled)
-        reading.refusals.count = state.get("refused", reading.refusals.count)
-        reading.refusals.first = [names(text) for text in state.get("refusals", reading.refusals.first)]
+        found.guarded(partial(_restore, reading, piece.state, names, noted))
         reading.piece = piece.lines._replace(name=names.of(piece.lines.name))
         yield piece.block
-    unfinished = found.end["unfinished"]
-    reading.unfinished = None if unfinished is None else names(unfinished)
-    reading.unlabelled = found.end["unlabelled"]
-    reading.refusals.count = found.end["refused"]
-    reading.refusals.first = [names(text) for text in found.end["refusals"]]
+    found.guarded(partial(_restore, reading, found.end, names, noted))
+
+
+def _restore(reading: Reading, state: Mapping[str, Any], names: _Renamed, noted: str | None) -> None:
+    """Set what a pass has found to what it had found when the cache was made; `noted`: a note that is not told."""
+    reading.position = int(state.get("position", reading.position))
+    reading.found |= state.get("found", {})
+    if state.get("classes") is not None:
+        low, high = state["classes"]
+        reading.classes = low, high
+    reading.facts |= state.get("facts", {})
+    for note in state.get("notes", ()):
+        if note != noted and names(note) not in reading.notes:
+            reading.notes.append(names(note))
+    reading.unlabelled = int(state.get("unlabelled", reading.unlabelled))
+    reading.refusals.count = int(state.get("refused", reading.refusals.count))
+    if "refusals" in state:
+        reading.refusals.first = [names(text) for text in state["refusals"]]
+    if state.get("unfinished") is not None:
+        reading.unfinished = names(state["unfinished"])
 
 
 class _Renamed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ def read_stored(reading: Reading) -> Iterator[Block]:
     for source in reading.sources:
         with closing(_opened(source)) as file:
             space = _space(file, reading)
-            _check_labels(file, reading)
-            _check_base(file, reading)
+            file.guarded(partial(_check_labels, file, reading))
+            file.guarded(partial(_check_base, file, reading))
             for piece in file.pieces(space, reading.threads):
                 if reading.stopped:
                     return
