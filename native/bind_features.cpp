@@ -68,22 +68,23 @@ nb::tuple exported(const NameTable& table, In<std::int32_t> slots, bool collidin
     return nb::make_tuple(copied(found.slots), copied(found.hashes), copied(found.ends), bytes_of(found.text));
 }
 
-// (hashes, ends, text, lost)
+// (hashes, lengths, text, lost)
 nb::tuple changes(NameTable& table) {
     features::NameChanges found;
     {
         nb::gil_scoped_release released;
         found = table.take_changes();
     }
-    return nb::make_tuple(copied(found.hashes), copied(found.ends), bytes_of(found.text), copied(found.lost));
+    return nb::make_tuple(copied(found.hashes), copied(found.lengths), bytes_of(found.text), copied(found.lost));
 }
 
-void replay(NameTable& table, In<std::int32_t> hashes, In<std::int64_t> ends, In<std::uint8_t> text,
+void replay(NameTable& table, In<std::int32_t> hashes, In<std::uint16_t> lengths, In<std::uint8_t> text,
             In<std::int32_t> lost) {
-    if (hashes.size() != ends.size()) throw std::invalid_argument("names: hashes and ends must have the same length");
     nb::gil_scoped_release released;
-    table.replay(hashes.data(), ends.data(), hashes.size(),
-                 std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), lost.data(), lost.size());
+    table.replay({{hashes.data(), hashes.data() + hashes.size()},
+                  {lengths.data(), lengths.data() + lengths.size()},
+                  {reinterpret_cast<const char*>(text.data()), text.size()},
+                  {lost.data(), lost.data() + lost.size()}});
 }
 
 void load(NameTable& table, In<std::int32_t> slots, In<std::int32_t> hashes, In<std::int64_t> ends, In<std::uint8_t> text) {
@@ -135,7 +136,7 @@ void bind_features(nb::module_& m) {
         .def("to_arrays", &exported, no_convert("slots"), no_convert("colliding"))
         .def("load", &load, no_convert("slots"), no_convert("hashes"), no_convert("ends"), no_convert("text"))
         .def("take_changes", &changes)
-        .def("replay", &replay, no_convert("hashes"), no_convert("ends"), no_convert("text"), no_convert("lost"))
+        .def("replay", &replay, no_convert("hashes"), no_convert("lengths"), no_convert("text"), no_convert("lost"))
         .def(
             "restore",
             [](NameTable& table, std::size_t collisions, bool full, In<std::int32_t> slots) {

@@ -219,11 +219,11 @@ class NameTable:
     ) -> None: ...
     def take_changes(
         self,
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32]]: ...
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8], NDArray[np.int32]]: ...
     def replay(
         self,
         hashes: NDArray[np.int32],
-        ends: NDArray[np.int64],
+        lengths: NDArray[np.uint16],
         text: NDArray[np.uint8],
         lost: NDArray[np.int32],
     ) -> None: ...

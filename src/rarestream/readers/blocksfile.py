@@ -7,8 +7,6 @@ copied: a row with an invalid one is refused when it is learned.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import mmap
 from collections.abc import Callable, Iterator, Mapping
@@ -26,9 +24,10 @@ from rarestream.errors import DataError, plain
 from rarestream.features import Hashed
 from rarestream.readers.locations import PieceLines
 from rarestream.readers.prefetch import Prefetch
-from rarestream.writers.blocks import KEY, NAME_TYPES, NAMES, VERSION, import_pyarrow
+from rarestream.writers.blocks import KEY, VERSION, NameChanges, import_pyarrow, names_from_bytes
 
 UNEXPECTED = (OSError, ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)
+MAKE_AGAIN = "Make it again."
 MOST_THREADS = 2  # that check batches ahead: one does that several times faster than rows are learned
 FORGET = 64 << 20  # bytes that have been read after which their pages are given back to the system
 
@@ -41,7 +40,7 @@ class Piece(NamedTuple):
 
     block: Block  # its labels are -1, +1, and 0 for none
     lines: PieceLines
-    names: tuple[NDArray[Any], ...] | None  # as `NameTable.replay` takes them
+    names: NameChanges | None  # of features that these rows have first
     state: Mapping[str, Any]
     share: float  # of the file that has been read
 
@@ -71,7 +70,7 @@ class BlocksFile:
 
     def __init__(self, path: str, name: str | None = None) -> None:
         self._arrow = import_pyarrow()
-        self.name = name or plain(path)
+        self.path, self.name = path, name or plain(path)
         try:
             with open(path, "rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -88,7 +87,7 @@ class BlocksFile:
         self._batches: int = self._reader.num_record_batches
         self.end: Mapping[str, Any] = {}
         if self._batches:
-            batch, state, _ = self._batch(self._batches - 1)
+            batch, state = self._batch(self._batches - 1)
             found = state.get("end")
             if not len(batch) and isinstance(found, dict):
                 self.end = found
@@ -101,14 +100,16 @@ class BlocksFile:
         """Return what `action`, which trusts the file, returns; DataError if the file does not hold what it needs."""
         try:
             return action()
-        except DataError:
-            raise
+        except DataError as error:
+            if str(error).startswith(self.name):
+                raise
+            raise self._damaged(str(error)) from None
         except (self._arrow.ArrowException, *UNEXPECTED) as error:
             reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
             raise self._damaged(plain(reason.strip().split("\n")[0].rstrip("."))) from None
 
     def _damaged(self, reason: str) -> DataError:
-        return DataError(f"{self.name}: is cut short or damaged, or no .blocks file ({reason}). Make it again.")
+        return DataError(f"{self.name}: is cut short or damaged, or no .blocks file ({reason}). {MAKE_AGAIN}")
 
     def _read_about(self) -> dict[str, Any]:
         text = (self._schema.metadata or {}).get(KEY.encode())
@@ -171,21 +172,20 @@ class BlocksFile:
 
     # -- batches
 
-    def _batch(self, number: int) -> tuple[Any, dict[str, Any], Mapping[bytes, bytes]]:
-        def read() -> tuple[Any, dict[str, Any], Mapping[bytes, bytes]]:
+    def _batch(self, number: int) -> tuple[Any, dict[str, Any]]:
+        def read() -> tuple[Any, dict[str, Any]]:
             batch, metadata = self._reader.get_batch_with_custom_metadata(number)
             batch.validate()
-            metadata = {} if metadata is None else metadata
-            text = metadata.get(KEY.encode())
+            text = None if metadata is None else metadata.get(KEY.encode())
             state = {} if text is None else json.loads(text)
             if not isinstance(state, dict):
                 raise ValueError("the metadata of a batch are not an object")
-            return batch, state, metadata
+            return batch, state
 
         return self.guarded(read)
 
     def _piece(self, number: int, space: Hashed | None) -> Piece:
-        batch, state, metadata = self._batch(number)
+        batch, state = self._batch(number)
         rows = len(batch)
         columns = {name: batch.column(at) for at, name in enumerate(batch.schema.names)}
         if "indices" not in columns:
@@ -204,7 +204,9 @@ class BlocksFile:
             classes=_texts(columns.get("class"), state.get("class_type", "text"), None),
             space=space,
         )
-        return Piece(block, self._lines(state, rows), _names(metadata), state, (number + 1) / self._batches)
+        return Piece(
+            block, self._lines(state, rows), _names(columns.get("names"), space), state, (number + 1) / self._batches
+        )
 
     def _rows(self, indices: Any, values: Any) -> Block:
         """Return the features of rows: where they begin, and their indices, are copies, checked."""
@@ -322,13 +324,14 @@ def _texts(column: Any, kind: str, none: Any) -> NDArray[Any] | None:
     return np.array([none if text is None else number(text) for text in found], np.int64 if kind == "int" else float)
 
 
-def _names(metadata: Mapping[bytes, bytes]) -> tuple[NDArray[Any], ...] | None:
-    if NAMES[0].encode() not in metadata:
+def _names(column: Any, space: Hashed | None) -> NameChanges | None:
+    """Return the names of a batch, if its feature space keeps any."""
+    if column is None or space is None or space.names is None or not len(column) or not column[0].is_valid:
         return None
-    try:
-        return tuple(
-            np.frombuffer(base64.b64decode(metadata[key.encode()], validate=True), dtype)
-            for key, dtype in zip(NAMES, NAME_TYPES, strict=True)
-        )
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
+    if str(column.type) != "binary":
+        raise ValueError(f"the column names is {column.type}, not binary")
+    first, stop = np.frombuffer(column.buffers()[1], np.int32, 2, 4 * column.offset).tolist()
+    text = column.buffers()[2]
+    if text is None or not 0 <= first <= stop <= text.size:
+        raise ValueError("the names are damaged")
+    return names_from_bytes(text.slice(first, stop - first))

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
@@ -25,19 +26,21 @@ from rarestream import _native
 from rarestream.blocks import Block
 from rarestream.errors import DataError, OutputError, RarestreamError, advice, plain
 from rarestream.features import Hashed
-from rarestream.readers.blocksfile import BlocksFile
+from rarestream.readers.blocksfile import MAKE_AGAIN, BlocksFile
 from rarestream.readers.formats import Format
 from rarestream.readers.labels import label_note
 from rarestream.readers.options import as_json, options_of
 from rarestream.readers.reading import Reading
 from rarestream.readers.sources import Source
 from rarestream.readers.tables import HashedOptions, hashed_space
-from rarestream.writers.blocks import OPTIONAL, BlocksWriter, Lines, import_pyarrow
+from rarestream.writers.blocks import BlocksWriter, Lines, import_pyarrow
 
 SUFFIX = ".blocks"
 HEAD = 1 << 16  # bytes at the start and at the end of a file that the checksum covers
 PLACES, PLACE = 64, 1 << 12  # evenly spaced places between, and their bytes
-RECENT = 2_000_000_000  # nanoseconds: a file that was changed so lately may change again without a later time
+# Nanoseconds: a file that was changed so lately may change again without a later time. Some file systems keep whole or
+# even seconds only, others the time of the last tick of the clock.
+RECENT_SECONDS, RECENT_TICKS = 2_000_000_000, 100_000_000
 LONGEST_NAME = 100  # characters of a file's name that the name of its cache begins with
 MADE = "cache made"
 
@@ -83,7 +86,13 @@ def read_cached(format: Format, reading: Reading, wanted: Any) -> Iterator[Block
         with closing(found):
             if not any(note.startswith(f"{found.name}: {MADE}") for note in reading.cache_notes):
                 reading.cache_notes.append(f"{found.name}: the rows were read from this cache.")
-            yield from _from_cache(found, reading, cache)
+            try:
+                yield from _from_cache(found, reading)
+            except DataError as error:  # some rows have been used already, so it is too late to read the files instead
+                with suppress(OSError):
+                    os.unlink(found.path)
+                reason = str(error).removesuffix(f" {MAKE_AGAIN}")
+                raise DataError(f"{reason} This cache was removed: run again to read the files.") from None
         return
     yield from cache.make(format.read(reading))
 
@@ -103,7 +112,7 @@ def describe_file(source: Source) -> dict[str, Any]:
             about = os.fstat(file.fileno())
             facts = {"name": source.name, "path": os.path.realpath(source.path), **_times(about)}
             facts["checksum"] = _sampled(file, about.st_size)
-            if time.time_ns() - about.st_mtime_ns < RECENT:
+            if time.time_ns() - about.st_mtime_ns < (RECENT_TICKS if about.st_mtime_ns % 10**9 else RECENT_SECONDS):
                 facts["whole"] = _whole(file)
     except OSError as error:
         raise DataError(f"{source.name}: cannot be read: {(error.strerror or str(error)).lower()}.") from None
@@ -128,9 +137,12 @@ def _sampled(file: Any, size: int) -> str:
     return digest.hexdigest()
 
 
-def _whole(file: Any) -> str:
+def _whole(file: Any) -> int:
     file.seek(0)
-    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    checksum = 0
+    while part := file.read(1 << 20):
+        checksum = zlib.crc32(part, checksum)  # several times faster than a cryptographic one, and few files need it
+    return checksum
 
 
 def _difference(kept: Mapping[str, Any], now: Mapping[str, Any], source: Source) -> str | None:
@@ -189,7 +201,7 @@ class _Cache:
                 reason = found.guarded(partial(self._problem, found))
                 suits = reason is None and found.guarded(partial(self._suits, found))
             except DataError as error:
-                problem = problem or str(error).removesuffix(" Make it again.") + " It is made again."
+                problem = problem or str(error).removesuffix(f" {MAKE_AGAIN}") + " It is made again."
                 continue
             if suits:
                 return found
@@ -323,9 +335,11 @@ class _Making:
 
     def _open(self, first: Block) -> BlocksWriter:
         space, options, cache = first.space, self.reading.options, self.cache
-        columns: list[str] = [*OPTIONAL]
+        columns = ["importance", "tag"]
         if space is not None and space.plan is not None:  # which tells whether rows have them
-            columns = [role for role in OPTIONAL if getattr(space.plan, role) or getattr(options, role)]
+            columns = [role for role in columns if getattr(space.plan, role) or getattr(options, role, None)]
+        if self.names is not None:
+            columns.append("names")
         about = {
             "space": None if space is None else space.settings(),
             "sources": cache.files,
@@ -401,7 +415,7 @@ def _state(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _from_cache(found: BlocksFile, reading: Reading, cache: _Cache) -> Iterator[Block]:
+def _from_cache(found: BlocksFile, reading: Reading) -> Iterator[Block]:
     """Yield the pieces of a cache; the pass finds what it found when the cache was made."""
     space = reading.features if found.about.get("space") is not None else None
     if isinstance(space, Hashed) and space.plan is None:
@@ -414,7 +428,8 @@ def _from_cache(found: BlocksFile, reading: Reading, cache: _Cache) -> Iterator[
     for piece in found.pieces(space, reading.threads):
         if reading.stopped:
             return
-        found.add_names(space, piece)
+        if not reading.names_known:
+            found.add_names(space, piece)
         found.guarded(partial(_restore, reading, piece.state, names, noted))
         reading.piece = piece.lines._replace(name=names.of(piece.lines.name))
         yield piece.block

@@ -146,6 +146,7 @@ class Stream:
         self._skip = 0
         self._passes = 0
         self._cache_notes: list[str] = []
+        self._names_known = False  # whether a pass has ended
         self._reading = self._new_reading()
         self._delivered = 0
         self._block = 0  # the number of the first row of the block yielded last
@@ -166,6 +167,7 @@ class Stream:
             self._longest_line,
             self._rows,
             cache_notes=self._cache_notes,
+            names_known=self._names_known,
         )
 
     @property
@@ -349,6 +351,7 @@ class Stream:
                     yield block
         if self._reading.stopped:
             return
+        self._names_known = True
         if seen == 0 and self.unfinished is not None:
             raise DataError(
                 f"{self.unfinished}: has no line end, so it may be incomplete, and there is no other row. "

@@ -6,18 +6,17 @@ One Arrow row per row, in these columns, of which those in brackets may be missi
     [class]       string: the label where there may be more than two
     [importance]  double; null: 1
     [tag]         string; null: none
+    [names]       binary: in the first row of a record batch, the names of features that its rows have first
     indices       large_list<int32>: from 0, ascending
     values        large_list<float>; null: all of them are 1
 
 Values are null for all rows of a record batch or for none. The key `rarestream.blocks` of the schema's metadata holds
 JSON with the version and what is known of all rows. The same key of a record batch holds what is known once its rows
-have been read; its other keys hold the names of features that these rows have first. A last batch without rows holds
-what is known at the end. docs/formats/blocks.md is the specification.
+have been read. A last batch without rows holds what is known at the end. docs/formats/blocks.md is the specification.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -35,13 +34,11 @@ from rarestream.system import whole
 
 VERSION = 1
 KEY = "rarestream.blocks"  # of the metadata of schema and batches
-NAMES = ("names.hashes", "names.ends", "names.text", "names.lost")  # of those of batches, in base64
-NAME_TYPES = tuple(np.dtype(name) for name in ("<i4", "<i8", "u1", "<i4"))
-OPTIONAL = ("importance", "tag")
+OPTIONAL = ("importance", "tag", "names")
 BATCH_ROWS = 8192  # as `read` cuts Blocks by default: a batch is then one Block, and need not be cut
 BATCH_NONZEROS = 1 << 20  # a batch with more ends before it has so many rows
 
-NameChanges = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32]]
+NameChanges = tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8], NDArray[np.int32]]
 
 
 class Lines(NamedTuple):
@@ -75,8 +72,8 @@ class BlocksWriter:
         Where to write. A path is written atomically: the file is there once the writer is closed.
     about : mapping
         What is known of all rows, ready for JSON.
-    columns : sequence of {"importance", "tag"}
-        Which of these the rows may have. By default both: each takes room in the file.
+    columns : sequence of {"importance", "tag", "names"}
+        Which of these the rows may have. By default the first two: each takes room in the file.
 
     Examples
     --------
@@ -90,7 +87,7 @@ class BlocksWriter:
         self,
         file: str | os.PathLike[str] | BinaryIO,
         about: Mapping[str, Any] | None = None,
-        columns: Sequence[str] = OPTIONAL,
+        columns: Sequence[str] = OPTIONAL[:2],
     ) -> None:
         self._arrow = import_pyarrow()
         self.rows = 0
@@ -179,7 +176,7 @@ class BlocksWriter:
     def _start(self, first: Block) -> None:
         arrow = self._arrow
         label = ("label", arrow.int8()) if first.classes is None else ("class", arrow.string())
-        optional = {"importance": arrow.float64(), "tag": arrow.string()}
+        optional = {"importance": arrow.float64(), "tag": arrow.string(), "names": arrow.binary()}
         self._schema = arrow.schema(
             [
                 label,
@@ -235,6 +232,9 @@ class BlocksWriter:
             found["importance"] = arrow.array(block.importances)
         if block.tags is not None:
             found["tag"] = _texts(arrow, block.tags, block.tags == ("" if block.tags.dtype.kind == "U" else -1))
+        if self._names:
+            found["names"] = arrow.array([names_to_bytes(self._names)] + [None] * (rows - 1), arrow.binary())
+            self._names = []
         schema = self._schema
         for name in found:
             if name not in schema.names:
@@ -245,12 +245,8 @@ class BlocksWriter:
         return arrow.RecordBatch.from_arrays(columns, schema=schema)
 
     def _write_batch(self, batch: Any, state: Mapping[str, Any]) -> None:
-        metadata = {KEY: json.dumps(state, ensure_ascii=False, separators=(",", ":"))} if state else {}
-        if self._names:
-            for key, array, dtype in zip(NAMES, _joined(self._names), NAME_TYPES, strict=True):
-                metadata[key] = base64.b64encode(np.asarray(array, dtype).tobytes()).decode()
-            self._names = []
-        self._writer.write_batch(batch, custom_metadata=metadata or None)
+        metadata = {KEY: json.dumps(state, ensure_ascii=False, separators=(",", ":"))} if state else None
+        self._writer.write_batch(batch, custom_metadata=metadata)
 
     def _empty(self) -> Any:
         arrow, schema = self._arrow, self._schema
@@ -278,12 +274,20 @@ def _texts(arrow: Any, values: NDArray[Any], none: NDArray[np.bool_] | None = No
     return arrow.array(values, arrow.string(), mask=none)
 
 
-def _joined(changes: Sequence[NameChanges]) -> NameChanges:
-    hashes, ends, text, lost = zip(*changes, strict=True)
-    sizes = np.cumsum([0, *(len(part) for part in text)])
-    return (
-        np.concatenate(hashes),
-        np.concatenate([part + size for part, size in zip(ends, sizes, strict=False)]),
-        np.concatenate(text),
-        np.concatenate(lost),
-    )
+def names_to_bytes(changes: Sequence[NameChanges]) -> bytes:
+    """Return names as a `.blocks` file has them: two counts, hashes, lost slots, lengths, and the text."""
+    hashes, lengths, text, lost = (np.concatenate(parts) for parts in zip(*changes, strict=True))
+    counts = np.array([len(hashes), len(lost)])
+    parts = zip((counts, hashes, lost, lengths, text), ("<i4", "<i4", "<i4", "<u2", "u1"), strict=True)
+    return b"".join(np.asarray(part, dtype).tobytes() for part, dtype in parts)
+
+
+def names_from_bytes(data: Any) -> NameChanges:
+    """Return the names of `names_to_bytes`, which share the memory of the bytes; ValueError if they are too few."""
+    known, missing = np.frombuffer(data, "<i4", 2).tolist()
+    if min(known, missing) < 0:
+        raise ValueError("the number of names is negative")
+    hashes = np.frombuffer(data, "<i4", known, 8)
+    lost = np.frombuffer(data, "<i4", missing, 8 + 4 * known)
+    lengths = np.frombuffer(data, "<u2", known, 8 + 4 * (known + missing))
+    return hashes, lengths, np.frombuffer(data, np.uint8, offset=8 + 6 * known + 4 * missing), lost
