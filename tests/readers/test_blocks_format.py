@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rarestream import Block, DataError, Hashed, Model, RarestreamError, read
 from rarestream.blocks import concatenate
 from rarestream.evaluate import reading_settings, train
+from rarestream.readers import blocksfile
 from rarestream.readers.sources import expand
 from rarestream.writers.blocks import KEY, BlocksWriter
 from tests.readers.test_cache import DOORS, Door, caches, csv, rows_of, svmlight, vw, zero_based
@@ -270,6 +271,23 @@ def test_a_file_that_is_written_to_while_it_is_used_does_no_harm(tmp_path: Path)
     model = Model("dual-auc")
     with pytest.raises(DataError):  # values are shared: they are now NaN
         model.learn(replace(found, labels=block.labels))
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_pages_that_were_read_are_given_back(values: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So memory stays bounded; a Block that is kept has its rows all the same."""
+    block = random_block(60_000, 500, 8)
+    block = block if values else replace(block, values=np.ones_like(block.values))
+    with BlocksWriter(tmp_path / "t.blocks") as writer:
+        writer.write(block)
+    monkeypatch.setattr(blocksfile, "FORGET", 100_000)
+    file = blocksfile.BlocksFile(str(tmp_path / "t.blocks"))
+    kept = [piece.block for piece in file.pieces()]
+    assert file._forgotten > 0.6 * (tmp_path / "t.blocks").stat().st_size
+    same_rows(concatenate(kept), block)
+    stream = read(tmp_path / "t.blocks")
+    shares = [stream.fraction for _ in stream]
+    assert shares == sorted(shares) and 0 < shares[0] < 0.3 and stream.fraction == 1  # type: ignore[type-var,operator]
 
 
 def test_a_block_of_a_file_can_be_kept(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rarestream import DataError, Hashed, Model, OneVsRest, read
+from rarestream import DataError, Hashed, MissingExtraError, Model, OneVsRest, read
 from rarestream.evaluate import TrainingRun, place_in, reading_settings, train
 from rarestream.readers import Stream, cache
 from rarestream.readers.formats import find_format
@@ -152,8 +152,18 @@ def feather(folder: Path) -> tuple[list[Path], dict[str, Any]]:
     return [path], dict(TABLE_OPTIONS)
 
 
+def text(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    rng = random.Random(4)
+    words = [f"word{number}" for number in range(200)]
+    path = folder / "t.text"
+    path.write_text(
+        "".join(f"{rng.choice(['spam', 'ham', 'ham', ''])}\t{' '.join(rng.choices(words, k=9))}\n" for _ in range(300))
+    )
+    return [path], {"ngrams": "words:1-2"}
+
+
 Door = Callable[[Path], tuple[list[Path], dict[str, Any]]]
-DOORS: list[Door] = [svmlight, zero_based, vw, csv, many_csv, csv_gz, jsonl, parquet, feather]
+DOORS: list[Door] = [svmlight, zero_based, vw, csv, many_csv, csv_gz, jsonl, parquet, feather, text]
 
 
 def opened(paths: list[Path], features: Any = None, chunk: int = 1500, **options: Any) -> Stream:
@@ -785,6 +795,14 @@ def test_only_files_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     rows_of(opened(paths, cache=True, **options))
     with pytest.raises(DataError, match="holds the rows as a cache does: it is not cached again. Drop cache"):
         read(str(caches(tmp_path)[0]), cache=True)
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths, options = csv(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match='pip install "rarestream\\[arrow\\]"'):
+        rows_of(opened(paths, cache=True, **options))
+    assert len(rows_of(opened(paths, **options))) > 0
 
 
 def test_a_model_does_not_remember_a_cache(tmp_path: Path) -> None:

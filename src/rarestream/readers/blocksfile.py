@@ -42,7 +42,7 @@ class Piece(NamedTuple):
     lines: PieceLines
     names: NameChanges | None  # of features that these rows have first
     state: Mapping[str, Any]
-    share: float  # of the file that has been read
+    position: int  # bytes of the file up to its indices
 
 
 class BlocksFile:
@@ -154,7 +154,7 @@ class BlocksFile:
             if piece.lines.name == self.name:
                 piece = piece._replace(lines=piece.lines._replace(before=before))
             before += len(piece.block)
-            self._forget(piece.block)
+            self._forget(piece.position)
             yield piece
 
     def add_names(self, space: Hashed | None, piece: Piece) -> None:
@@ -204,9 +204,8 @@ class BlocksFile:
             classes=_texts(columns.get("class"), state.get("class_type", "text"), None),
             space=space,
         )
-        return Piece(
-            block, self._lines(state, rows), _names(columns.get("names"), space), state, (number + 1) / self._batches
-        )
+        names, position = _names(columns.get("names"), space), self._position(columns["indices"])
+        return Piece(block, self._lines(state, rows), names, state, position)
 
     def _rows(self, indices: Any, values: Any) -> Block:
         """Return the features of rows: where they begin, and their indices, are copies, checked."""
@@ -239,12 +238,16 @@ class BlocksFile:
         lines += numbers[0] if len(starts) == 1 else np.repeat(numbers - starts, np.diff(starts, append=rows))
         return PieceLines(str(names[source]["name"]), 0, lines, str(state.get("between", ":")))
 
-    def _forget(self, block: Block) -> None:
+    def _position(self, indices: Any) -> int:
+        """Return where the elements of a column are in the file."""
+        elements = indices.values.buffers()[1]
+        return self._forgotten if elements is None else int(elements.address) - self._base
+
+    def _forget(self, position: int) -> None:
         """Give back the pages that were read, so that memory stays bounded. They are read again if they are needed."""
-        at = block.values.ctypes.data - self._base  # the last column; beyond the file if the values are not its own
-        if self._forgotten + FORGET < at < len(self._map) and hasattr(self._map, "madvise"):
-            start, stop = (position // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-                           for position in (self._forgotten, at))  # fmt: skip
+        start, page = self._forgotten, mmap.ALLOCATIONGRANULARITY
+        stop = position // page * page
+        if start + FORGET < stop < len(self._map) and hasattr(self._map, "madvise"):
             with suppress(OSError, ValueError):
                 self._map.madvise(mmap.MADV_DONTNEED, start, stop - start)
             self._forgotten = stop

@@ -186,6 +186,13 @@ class _Cache:
         self.folder = options.cache_dir or os.path.dirname(first)
         self.stem = f"{os.path.basename(first)[:LONGEST_NAME]}-{_short([file['path'] for file in self.files])}-"
         self.path = os.path.join(self.folder, f"{self.stem}{_short(self.asked)}{SUFFIX}")
+        near = os.path.dirname(reading.sources[0].path or "")
+        beside = options.cache_dir is None and os.path.realpath(near) == self.folder
+        self._shown = near if beside else self.folder  # as the user has named it
+
+    def shown(self, path: str) -> str:
+        """Return what messages call a cache."""
+        return plain(os.path.join(self._shown, os.path.basename(path)))
 
     # -- using one
 
@@ -197,7 +204,7 @@ class _Cache:
             if not os.path.exists(path):
                 continue
             try:
-                found = BlocksFile(path)
+                found = BlocksFile(path, self.shown(path))
                 reason = found.guarded(partial(self._problem, found))
                 suits = reason is None and found.guarded(partial(self._suits, found))
             except DataError as error:
@@ -211,7 +218,7 @@ class _Cache:
                     continue
                 reason = "made with other options or of another feature space"
             if reason is not None:
-                problem = problem or f"{plain(path)}: {reason}. It is made again."
+                problem = problem or f"{self.shown(path)}: {reason}. It is made again."
         if problem is not None:
             self.reading.cache_notes.append(problem)
         return None
@@ -372,12 +379,12 @@ class _Making:
             self._give_up(error)
             return
         size = os.path.getsize(cache.path)
-        reading.cache_notes.append(f"{plain(cache.path)}: {MADE}, {_bytes(size)}; it is read the next time.")
+        reading.cache_notes.append(f"{cache.shown(cache.path)}: {MADE}, {_bytes(size)}; it is read the next time.")
 
     def _give_up(self, error: Exception) -> None:
         reason = str(error)
         if isinstance(error, OSError) and not isinstance(error, OutputError):
-            reason = f"{plain(self.cache.path)}: {(error.strerror or reason).lower()}"
+            reason = f"{self.cache.shown(self.cache.path)}: {(error.strerror or reason).lower()}"
         self.reading.cache_notes.append(f"No cache was made: {reason}".removesuffix(".") + ". The rows were read.")
         self.abandon()
 

@@ -32,11 +32,12 @@ def read_stored(reading: Reading) -> Iterator[Block]:
                 if reading.stopped:
                     return
                 file.add_names(space, piece)
-                reading.position = before + int(piece.share * (source.size or 0))
+                reading.position = before + piece.position
                 block = _labelled(file, piece, reading)
                 if len(block):
                     yield block
         before += source.size or 0
+        reading.position = before
 
 
 def _opened(source: Source) -> BlocksFile:
