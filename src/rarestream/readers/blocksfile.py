@@ -11,7 +11,6 @@ import json
 import mmap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,13 +18,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream import _native
-from rarestream.blocks import COPY_INDICES, FLOAT32, INT32, NO_TAG, Block, canonical, checked_importances, seal
+from rarestream.blocks import (
+    COPY_INDICES,
+    FLOAT32,
+    INT32,
+    NO_TAG,
+    Block,
+    Indices,
+    Indptr,
+    Values,
+    canonical,
+    checked_importances,
+    seal,
+)
 from rarestream.errors import DataError, plain
 from rarestream.features import Hashed
 from rarestream.readers.locations import PieceLines
 from rarestream.readers.prefetch import Prefetch
 from rarestream.writers.blocks import KEY, VERSION, NameChanges, import_pyarrow, names_from_bytes
 
+COLUMNS = ("indices", "values", "label", "class", "importance", "tag", "names")
 UNEXPECTED = (OSError, ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)
 MAKE_AGAIN = "Make it again."
 MOST_THREADS = 2  # that check batches ahead: one does that several times faster than rows are learned
@@ -82,7 +94,9 @@ class BlocksFile:
         self._forgotten = 0
         self._reader = self.guarded(lambda: self._arrow.ipc.open_file(self._arrow.py_buffer(self._map)))
         self._schema = self._reader.schema
-        self.has_classes: bool = self.guarded(lambda: "class" in self._schema.names)  # not two, but maybe many
+        names = self.guarded(lambda: self._schema.names)
+        self._columns = {name: at for at, name in enumerate(names) if name in COLUMNS}
+        self.has_classes = "class" in self._columns  # not two, but maybe many
         self.about = self._read_about()
         self._batches: int = self._reader.num_record_batches
         self.end: Mapping[str, Any] = {}
@@ -187,27 +201,31 @@ class BlocksFile:
     def _piece(self, number: int, space: Hashed | None) -> Piece:
         batch, state = self._batch(number)
         rows = len(batch)
-        columns = {name: batch.column(at) for at, name in enumerate(batch.schema.names)}
+        columns = {name: batch.column(at) for name, at in self._columns.items()}
         if "indices" not in columns:
             raise ValueError("there is no column indices")
-        block = self._rows(columns["indices"], columns.get("values"))
-        if len(block) != rows:
+        indptr, indices, values, width = self._rows(columns["indices"], columns.get("values"))
+        if len(indptr) != rows + 1:
             raise ValueError("a column has another number of rows")
-        if space is not None and block.width > space.slots:
-            raise ValueError(f"slot {block.width - 1} of {space.slots}")
-        weights = _numbers(columns.get("importance"), "importance", 1.0)
-        block = replace(
-            block,
-            labels=_labels(columns["label"]) if "label" in columns else None,
-            importances=None if weights is None else checked_importances(weights, rows),
-            tags=_texts(columns.get("tag"), state.get("tag_type", "text"), NO_TAG),
-            classes=_texts(columns.get("class"), state.get("class_type", "text"), None),
-            space=space,
+        if space is not None and width > space.slots:
+            raise ValueError(f"slot {width - 1} of {space.slots}")
+        weights = _numbers(columns.get("importance"), 1.0)
+        block = Block(
+            indptr,
+            indices,
+            values,
+            width,
+            _labels(columns["label"]) if "label" in columns else None,
+            None if weights is None else checked_importances(weights, rows),
+            _texts(columns.get("tag"), state.get("tag_type", "text"), NO_TAG),
+            True,
+            space,
+            _texts(columns.get("class"), state.get("class_type", "text"), None),
         )
         names, position = _names(columns.get("names"), space), self._position(columns["indices"])
         return Piece(block, self._lines(state, rows), names, state, position)
 
-    def _rows(self, indices: Any, values: Any) -> Block:
+    def _rows(self, indices: Any, values: Any) -> tuple[Indptr, Indices, Values, int]:
         """Return the features of rows: where they begin, and their indices, are copies, checked."""
         starts, columns = _list(indices, "indices")
         if values is None or values.null_count == len(values):
@@ -217,13 +235,13 @@ class BlocksFile:
             if not np.array_equal(starts, ends):
                 raise ValueError("indices and values have different lengths")
         if columns.dtype != INT32 or entries.dtype != FLOAT32:
-            return Block(*canonical(starts, columns, entries)[:4], own=True)
+            return canonical(starts, columns, entries)[:4]
         fault, row, _, width, own_starts, own_columns, own_entries = _native.own_rows(
             starts, columns, entries, COPY_INDICES
         )
         if fault or own_starts is None or own_columns is None:
             raise ValueError(f"row {row} of a batch is invalid: {fault}")
-        return Block(own_starts, own_columns, entries if own_entries is None else own_entries, width, own=True)
+        return own_starts, own_columns, entries if own_entries is None else own_entries, width
 
     def _lines(self, state: Mapping[str, Any], rows: int) -> PieceLines:
         """Return where the rows came from; without that, their numbers in this file."""
@@ -276,7 +294,7 @@ def _list(column: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return starts.astype(np.int64, copy=False), column.values.to_numpy()
 
 
-def _numbers(column: Any, name: str, missing: float) -> NDArray[np.float64] | None:
+def _numbers(column: Any, missing: float) -> NDArray[np.float64] | None:
     if column is None or column.null_count == len(column):
         return None
     if column.null_count:
