@@ -256,6 +256,21 @@ def test_no_changed_byte_does_harm(intact: tuple[Path, bytes, int], data: st.Dat
     assert used(path) in (None, rows)
 
 
+@pytest.mark.parametrize("column", ["tag", "names"])
+def test_where_texts_begin_is_checked(intact: tuple[Path, bytes, int], column: str) -> None:
+    """Nobody follows the place of a text that is beyond the file."""
+    path, whole, rows = intact
+    data = pyarrow.py_buffer(whole)
+    ends = pyarrow.ipc.open_file(data).get_batch(0).column(column).buffers()[1]
+    at = ends.address - data.address
+    for change in ([0, 0, 0, 129], [255, 255, 255, 127], [0, 0, 64, 0]):
+        for number in (0, 1, 2):
+            damaged = bytearray(whole)
+            damaged[at + 4 * number : at + 4 * number + 4] = bytes(change)
+            path.write_bytes(bytes(damaged))
+            assert used(path) in (None, rows)
+
+
 def test_a_file_that_is_written_to_while_it_is_used_does_no_harm(tmp_path: Path) -> None:
     """Indices are copied before they are checked, so what another program writes later is not followed."""
     path = tmp_path / "t.blocks"

@@ -347,12 +347,14 @@ def _texts(column: Any, kind: str, none: Any) -> NDArray[Any] | None:
 
 def _names(column: Any, space: Hashed | None) -> NameChanges | None:
     """Return the names of a batch, if its feature space keeps any."""
-    if column is None or space is None or space.names is None or not len(column) or not column[0].is_valid:
+    if column is None or space is None or space.names is None or column.null_count == len(column):
         return None
     if str(column.type) != "binary":
         raise ValueError(f"the column names is {column.type}, not binary")
-    first, stop = np.frombuffer(column.buffers()[1], np.int32, 2, 4 * column.offset).tolist()
-    text = column.buffers()[2]
+    valid, ends, text = column.buffers()  # a value is not asked for: its place has not been checked
+    if valid is not None and not np.frombuffer(valid, np.uint8, 1)[0] & 1:
+        return None
+    first, stop = np.frombuffer(ends, np.int32, 2).tolist()
     if text is None or not 0 <= first <= stop <= text.size:
         raise ValueError("the names are damaged")
     return names_from_bytes(text.slice(first, stop - first))
