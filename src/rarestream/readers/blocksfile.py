@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import mmap
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -155,8 +155,8 @@ class BlocksFile:
         numbers = iter(range(self._batches))
 
         def take(_: bytearray) -> Callable[[], Piece] | None:
-            number = next(numbers, None)
-            return None if number is None else partial(self.guarded, partial(self._piece, number, space))
+            number = next(numbers, None)  # by one thread at a time, as pyarrow's reader wants it
+            return None if number is None else partial(self.guarded, partial(self._piece, *self._batch(number), space))
 
         def in_turn() -> Iterator[Piece]:
             while (task := take(bytearray())) is not None:
@@ -164,12 +164,14 @@ class BlocksFile:
 
         before = 0
         ahead = min(threads, MOST_THREADS) if self._batches > 1 else 0
-        for piece in Prefetch(take, lambda: None, ahead) if ahead else in_turn():
-            if piece.lines.name == self.name:
-                piece = piece._replace(lines=piece.lines._replace(before=before))
-            before += len(piece.block)
-            self._forget(piece.position)
-            yield piece
+        found: Any = iter(Prefetch(take, lambda: None, ahead)) if ahead else in_turn()
+        with closing(found):
+            for piece in found:
+                if piece.lines.name == self.name:
+                    piece = piece._replace(lines=piece.lines._replace(before=before))
+                before += len(piece.block)
+                self._forget(piece.position)
+                yield piece
 
     def add_names(self, space: Hashed | None, piece: Piece) -> None:
         """Add the names that come with a piece to the feature space of its rows."""
@@ -198,8 +200,7 @@ class BlocksFile:
 
         return self.guarded(read)
 
-    def _piece(self, number: int, space: Hashed | None) -> Piece:
-        batch, state = self._batch(number)
+    def _piece(self, batch: Any, state: dict[str, Any], space: Hashed | None) -> Piece:
         rows = len(batch)
         columns = {name: batch.column(at) for name, at in self._columns.items()}
         if "indices" not in columns:
