@@ -20,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import cached
 import calls
 import contests
 import learners
@@ -36,6 +37,7 @@ PEERS = ("sklearn", "vw", "river")
 PARTS = (
     "learn",
     "text",
+    "cache",
     "calls",
     "classes",
     "accuracy",
@@ -87,6 +89,9 @@ def main() -> None:
             results.setdefault("text", {})[name] = contests.from_text(
                 data, rounds if given.full else min(rounds, 5), chosen
             )
+    if "cache" in parts:
+        say(start, "a second pass, from a cache")
+        results["cache"] = cached.measure(1.0 if given.full else 0.5, min(rounds, 5), chosen)
     if "calls" in parts:
         say(start, "whole calls: fit, train, learn_one, auto")
         results["calls"] = calls.measure(rounds, chosen)
@@ -125,6 +130,8 @@ def main() -> None:
         table.print_learn(results["learn"])
     if "text" in results:
         table.print_text(results["text"])
+    if "cache" in results:
+        table.print_cache(results["cache"])
     if "accuracy" in results:
         table.print_accuracy(results["accuracy"])
     table.print_small(results)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import cached
 import calls
 import many_classes
 import racing
@@ -54,6 +55,16 @@ def bars(results: Results) -> list[Bar]:
                 ratio = _ratio(results, "text", shape, peer + cores, "ours" + cores)
                 what = f"text to saved model vs {said}, {shape}{cores or ', one core'}"
                 found.append(Bar(what, must, aim, ratio, "x faster", True))
+    for cores in ("", ", all cores"):
+        where = cores or ", one core"
+        for shape, (must, aim) in cached.BARS.items():
+            ratio = _ratio(results, "cache", shape, cached.VW, cached.BLOCKS + cores)
+            found.append(Bar(f".blocks to saved model vs VW cache, {shape}{where}", must, aim, ratio, "x faster", True))
+        for shape, (must, aim) in cached.SECOND_BARS.items():
+            ratio = _ratio(results, "cache", shape, cached.FIRST + cores, cached.SECOND + cores)
+            found.append(
+                Bar(f"second pass, from the cache, vs CSV, {shape}{where}", must, aim, ratio, "x faster", True)
+            )
     memory = results.get("memory", {})
     peak = memory["rarestream train"] - memory["state"] if "rarestream train" in memory else None
     found.append(
@@ -172,6 +183,11 @@ def print_learn(learn: Mapping[str, Mapping[str, float]]) -> None:
 def print_text(text: Mapping[str, Mapping[str, float]]) -> None:
     print("\nText file to saved model: seconds, in brackets times the cost of ours on as many cores")
     _print_columns(text, "ours", "{:.3f}", everywhere="ours, all cores")
+
+
+def print_cache(cache: Mapping[str, Mapping[str, float]]) -> None:
+    print("\nA second pass, from a cache: seconds, in brackets times the cost of .blocks on as many cores")
+    _print_columns(cache, cached.BLOCKS, "{:.3f}", everywhere=f"{cached.BLOCKS}, all cores")
 
 
 def print_accuracy(accuracy: Mapping[str, Mapping[str, float]]) -> None:

@@ -52,6 +52,12 @@ nb::object slot_name(const NameTable& table, std::int32_t slot) {
     return text.empty() ? nb::object(nb::none()) : decoded(text);
 }
 
+nb::object bytes_of(const std::string& text) {
+    std::unique_ptr<std::uint8_t[]> copy(new std::uint8_t[text.size()]);
+    std::memcpy(copy.get(), text.data(), text.size());
+    return nb::cast(owned(std::move(copy), text.size()));
+}
+
 // (slots, hashes, ends, text)
 nb::tuple exported(const NameTable& table, In<std::int32_t> slots, bool colliding) {
     features::NameArrays found;
@@ -59,10 +65,26 @@ nb::tuple exported(const NameTable& table, In<std::int32_t> slots, bool collidin
         nb::gil_scoped_release released;
         found = table.to_arrays(slots.data(), slots.size(), colliding);
     }
-    std::unique_ptr<std::uint8_t[]> text(new std::uint8_t[found.text.size()]);
-    std::memcpy(text.get(), found.text.data(), found.text.size());
-    return nb::make_tuple(copied(found.slots), copied(found.hashes), copied(found.ends),
-                          owned(std::move(text), found.text.size()));
+    return nb::make_tuple(copied(found.slots), copied(found.hashes), copied(found.ends), bytes_of(found.text));
+}
+
+// (hashes, lengths, text, lost)
+nb::tuple changes(NameTable& table) {
+    features::NameChanges found;
+    {
+        nb::gil_scoped_release released;
+        found = table.take_changes();
+    }
+    return nb::make_tuple(copied(found.hashes), copied(found.lengths), bytes_of(found.text), copied(found.lost));
+}
+
+void replay(NameTable& table, In<std::int32_t> hashes, In<std::uint16_t> lengths, In<std::uint8_t> text,
+            In<std::int32_t> lost) {
+    nb::gil_scoped_release released;
+    table.replay({{hashes.data(), hashes.data() + hashes.size()},
+                  {lengths.data(), lengths.data() + lengths.size()},
+                  {reinterpret_cast<const char*>(text.data()), text.size()},
+                  {lost.data(), lost.data() + lost.size()}});
 }
 
 void load(NameTable& table, In<std::int32_t> slots, In<std::int32_t> hashes, In<std::int64_t> ends, In<std::uint8_t> text) {
@@ -103,7 +125,8 @@ void bind_features(nb::module_& m) {
 
     const auto released = nb::call_guard<nb::gil_scoped_release>();  // another thread may hold the lock of the table
     nb::class_<NameTable>(m, "NameTable")
-        .def(nb::init<int, std::size_t>(), no_convert("bits"), no_convert("limit_bytes") = std::size_t{64} << 20)
+        .def(nb::init<int, std::size_t, bool>(), no_convert("bits"), no_convert("limit_bytes") = std::size_t{64} << 20,
+             no_convert("recording") = false)
         .def(
             "copy", [](const NameTable& table) { return new NameTable(table); }, nb::rv_policy::take_ownership, released)
         .def("add", &NameTable::add, no_convert("names"), released)
@@ -112,6 +135,8 @@ void bind_features(nb::module_& m) {
         .def("names", &slot_names, no_convert("slots"))
         .def("to_arrays", &exported, no_convert("slots"), no_convert("colliding"))
         .def("load", &load, no_convert("slots"), no_convert("hashes"), no_convert("ends"), no_convert("text"))
+        .def("take_changes", &changes)
+        .def("replay", &replay, no_convert("hashes"), no_convert("lengths"), no_convert("text"), no_convert("lost"))
         .def(
             "restore",
             [](NameTable& table, std::size_t collisions, bool full, In<std::int32_t> slots) {

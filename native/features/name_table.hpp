@@ -23,6 +23,14 @@ struct NameArrays {
     std::string text;
 };
 
+// What has come into a table since it was last asked, in the order in which it came.
+struct NameChanges {
+    std::vector<std::int32_t> hashes;    // all 32 bits, as a signed number
+    std::vector<std::uint16_t> lengths;  // of each name in `text`; a name that collides with an earlier one has no text
+    std::string text;
+    std::vector<std::int32_t> lost;  // slots that found no room
+};
+
 // Numbers of entries, found by a key with linear probing; nothing is ever removed.
 class EntryIndex {
 public:
@@ -93,9 +101,11 @@ private:
 // that collide with an earlier one only the hash is kept. Several threads may use a table.
 class NameTable {
 public:
-    NameTable(int bits, std::size_t limit) : bits_(bits), mask_(checked_mask(bits)), limit_(limit) {}
+    // With `recording`, `take_changes` can be called.
+    NameTable(int bits, std::size_t limit, bool recording = false)
+        : bits_(bits), mask_(checked_mask(bits)), limit_(limit), recording_(recording) {}
 
-    NameTable(const NameTable& other) : NameTable(other, std::scoped_lock<std::mutex>(other.lock_)) {}
+    NameTable(const NameTable& other) : NameTable(other, other.settled()) {}
     NameTable& operator=(const NameTable&) = delete;
 
     int bits() const { return bits_; }
@@ -103,40 +113,32 @@ public:
 
     // Entries: names, and hashes that collide.
     std::size_t size() const {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         return hashes_.size();
     }
     std::size_t bytes() const {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         return bytes_with(by_slot_.used(), colliding_.used(), text_.size());
     }
     // Distinct names that share a slot with an earlier one, as far as there is memory to tell them apart.
     std::size_t collisions() const {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         return collisions_;
     }
     // Whether a name found no room. From then on only names that are known already are kept.
     bool full() const {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         return full_;
     }
     // Distinct slots without a name, because the table is full.
     std::size_t lost() const {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         return lost_;
     }
 
     void add(const NewNames& names) {
-        constexpr std::size_t ahead = 16;  // names: memory that will be needed is loaded in time
-        const std::scoped_lock held(lock_);
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            if (i + ahead < names.size()) by_slot_.prefetch(names.hashes[i + ahead] & mask_);
-            if (i + ahead / 2 < names.size()) {
-                const std::size_t entry = by_slot_.first_place(names.hashes[i + ahead / 2] & mask_);
-                if (entry != NONE) __builtin_prefetch(&hashes_[entry]);
-            }
-            add_one(names.hashes[i], names.name(i));
-        }
+        const auto held = settled();
+        add_all(names.hashes.data(), names.size(), [&](std::size_t i) { return names.name(i); });
     }
 
     // Adds the entries of another table from `start` on, in their order; returns the size of that table.
@@ -144,6 +146,8 @@ public:
         if (other.bits_ != bits_) throw std::invalid_argument("merge: the tables have different numbers of bits");
         if (&other == this) return size();
         const std::scoped_lock held(lock_, other.lock_);
+        settle();
+        const_cast<NameTable&>(other).settle();
         for (std::size_t i = start; i < other.hashes_.size(); ++i) add_one(other.hashes_[i], other.text_of(i));
         other.each_lost([this](std::uint32_t slot) { mark_lost(slot); });
         return other.hashes_.size();
@@ -151,7 +155,7 @@ public:
 
     // Appends the name of each slot to `text`, and its end to `ends`; nothing where it is not known: names are never empty.
     void names(const std::int32_t* slots, std::size_t count, std::string& text, std::vector<std::size_t>& ends) const {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t entry = first_of(slots[i]);
             if (entry != NONE) text.append(text_of(entry));
@@ -164,7 +168,7 @@ public:
         for (std::size_t i = 0; i < count; ++i)
             if (slots[i] < 0 || (i && slots[i] <= slots[i - 1]))
                 throw std::invalid_argument("names: the slots must ascend");
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         std::vector<std::size_t> wanted;
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t entry = first_of(slots[i]);
@@ -193,7 +197,7 @@ public:
         const auto require = [](bool holds, const char* rule) {
             if (!holds) throw std::invalid_argument(rule);
         };
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         require(hashes_.empty(), "names: the table is not empty");
         std::size_t begin = 0;
         for (std::size_t i = 0; i < count; ++i) {
@@ -218,7 +222,7 @@ public:
 
     // After `load`: how many names collided, whether the table was full, and some slots that had no name then.
     void restore(std::size_t collisions, bool full, const std::int32_t* slots, std::size_t count) {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         if (collisions < collisions_) throw std::invalid_argument("names: there are more collisions than are counted");
         collisions_ = collisions;
         full_ = full;
@@ -229,9 +233,43 @@ public:
         }
     }
 
+    // What has changed since the last call. `replay` does the same to another table.
+    NameChanges take_changes() {
+        const auto held = settled();
+        if (!recording_) throw std::invalid_argument("names: this table does not record its changes");
+        NameChanges out;
+        out.text = text_.substr(taken_ ? ends_[taken_ - 1] : 0);
+        for (std::size_t entry = taken_; entry < hashes_.size(); ++entry) {
+            out.hashes.push_back(static_cast<std::int32_t>(hashes_[entry]));
+            out.lengths.push_back(static_cast<std::uint16_t>(text_of(entry).size()));
+        }
+        taken_ = hashes_.size();
+        out.lost.swap(newly_lost_);
+        return out;
+    }
+
+    // Makes the changes of another table, when somebody first asks for a name: many who read rows never do. Changes may
+    // come from anywhere: others are refused.
+    void replay(NameChanges changes) {
+        std::size_t size = 0;
+        for (const std::uint16_t length : changes.lengths) {
+            if (length > 2 * LONGEST_NAME + 1) throw std::invalid_argument("names: a name is too long");
+            size += length;
+        }
+        if (size != changes.text.size() || changes.lengths.size() != changes.hashes.size())
+            throw std::invalid_argument("names: the lengths are not those of the text");
+        for (const std::int32_t slot : changes.lost)
+            if (slot < 0 || static_cast<std::uint32_t>(slot) > mask_)
+                throw std::invalid_argument("names: there is no such slot");
+        const std::scoped_lock held(lock_);
+        waiting_bytes_ += changes.hashes.size() * sizeof(std::uint32_t) + changes.text.size();
+        waiting_.push_back(std::move(changes));
+        if (waiting_bytes_ > limit_) settle();
+    }
+
     // The slots that are counted in `lost`, in order.
     std::vector<std::int32_t> lost_slots() const {
-        const std::scoped_lock held(lock_);
+        const auto held = settled();
         std::vector<std::int32_t> out;
         each_lost([&](std::uint32_t slot) { out.push_back(static_cast<std::int32_t>(slot)); });
         return out;
@@ -243,8 +281,13 @@ private:
     const int bits_;
     const std::uint32_t mask_;
     const std::size_t limit_;
-    std::vector<std::uint32_t> hashes_;  // of each entry
-    std::vector<std::size_t> ends_;      // of each entry's name in `text_`
+    std::vector<NameChanges> waiting_;  // that `replay` was given, and nobody has needed yet
+    std::size_t waiting_bytes_ = 0;
+    const bool recording_ = false;
+    std::size_t taken_ = 0;                 // entries that `take_changes` has returned
+    std::vector<std::int32_t> newly_lost_;  // slots that it has not, if recording
+    std::vector<std::uint32_t> hashes_;     // of each entry
+    std::vector<std::size_t> ends_;         // of each entry's name in `text_`
     std::string text_;
     EntryIndex by_slot_;                  // entries with a name
     EntryIndex colliding_;                // entries without, by hash
@@ -253,10 +296,48 @@ private:
     bool full_ = false;
     mutable std::mutex lock_;
 
-    NameTable(const NameTable& other, const std::scoped_lock<std::mutex>&)
+    NameTable(const NameTable& other, const std::unique_lock<std::mutex>&)
         : bits_(other.bits_), mask_(other.mask_), limit_(other.limit_), hashes_(other.hashes_), ends_(other.ends_),
           text_(other.text_), by_slot_(other.by_slot_), colliding_(other.colliding_), unnamed_(other.unnamed_),
           collisions_(other.collisions_), lost_(other.lost_), full_(other.full_) {}
+
+    // Locks the table, with all changes made. No table is made const, so that they can be made here.
+    std::unique_lock<std::mutex> settled() const {
+        std::unique_lock<std::mutex> held(lock_);
+        const_cast<NameTable*>(this)->settle();
+        return held;
+    }
+
+    void settle() {
+        const std::vector<NameChanges> changes = std::move(waiting_);
+        waiting_.clear();
+        waiting_bytes_ = 0;
+        for (const NameChanges& change : changes) {
+            std::size_t begin = 0;
+            const auto name = [&](std::size_t i) {
+                begin += i ? change.lengths[i - 1] : 0;
+                return std::string_view(change.text).substr(begin, change.lengths[i]);
+            };
+            add_all(reinterpret_cast<const std::uint32_t*>(change.hashes.data()), change.hashes.size(), name);
+            // A table is full from the first name on that finds no room; no entry comes after it.
+            full_ = full_ || !change.lost.empty();
+            for (const std::int32_t slot : change.lost) mark_lost(static_cast<std::uint32_t>(slot));
+        }
+    }
+
+    // Adds names, in order: `name(i)` is called for each i in turn.
+    template <class NameOf>
+    void add_all(const std::uint32_t* hashes, std::size_t count, NameOf&& name) {
+        constexpr std::size_t ahead = 16;  // names: memory that will be needed is loaded in time
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i + ahead < count) by_slot_.prefetch(hashes[i + ahead] & mask_);
+            if (i + ahead / 2 < count) {
+                const std::size_t entry = by_slot_.first_place(hashes[i + ahead / 2] & mask_);
+                if (entry != NONE) __builtin_prefetch(&hashes_[entry]);
+            }
+            add_one(hashes[i], name(i));
+        }
+    }
 
     static std::uint32_t checked_mask(int bits) {
         if (bits < 1 || bits > 30) throw std::invalid_argument("names: bits must be between 1 and 30");
@@ -321,7 +402,9 @@ private:
         if (first_of(static_cast<std::int32_t>(slot)) != NONE) return;
         if (unnamed_.empty()) unnamed_.assign((std::size_t{mask_} + 64) / 64, 0);
         const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
-        lost_ += (unnamed_[slot / 64] & bit) == 0;
+        if (unnamed_[slot / 64] & bit) return;
+        ++lost_;
+        if (recording_) newly_lost_.push_back(static_cast<std::int32_t>(slot));
         unnamed_[slot / 64] |= bit;
     }
 };

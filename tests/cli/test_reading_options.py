@@ -28,10 +28,11 @@ def clicks(tab_format: str, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", ["train", "race", "compare", "predict", "evaluate", "prune"])
 def test_every_command_that_reads_data_has_the_options_of_all_formats(tab_format, command):
     page = run(command, "-h").stdout
-    reading, tab = page.partition("Reading DATA:")[2].split("Reading svmlight:")
+    reading, tab = page.partition("Reading DATA:")[2].split("Reading blocks, svmlight:")
     assert "--format NAME" in reading and "--config FILE" in reading and "--max-bad-rows N" in reading
     assert ("--positive VALUE" in reading) == (command != "predict")
     assert ("--shuffle SEED" in reading) == (command in ("train", "race"))
+    assert ("--cache-dir FOLDER" in reading) == (command in ("train", "race", "compare", "evaluate"))
     assert "--zero-based / --one-based" in tab.partition("Reading tab:")[0]
     own = tab.partition("Reading tab:")[2]
     for words in ("--target COLUMN", "--drop COLUMNS", "--base N", "default: 0; range: 0", "--strict / --no-strict"):
@@ -94,7 +95,7 @@ def test_an_option_that_the_format_does_not_have_is_named_as_it_was_written(
 def test_a_flag_that_turns_an_option_off_is_named_as_it_was_written(clicks, tmp_path):
     done = run("train", clicks, "--one-based", "-o", tmp_path / "m.rare")
     assert done.exit_code == 2
-    assert "'--one-based': tab has no such option; svmlight has it." in done.stderr
+    assert "'--one-based': tab has no such option; blocks, svmlight have it." in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_the_command_line_wins_over_the_config_file(clicks, tmp_path):
         ("base = 'x'", "clicks.toml: base: must be between 0 and 9, got 'x'."),
         ("format = 'tabs'", "got 'tabs'. Did you mean tab?"),
         ("target = ", "clicks.toml: is not valid TOML:"),
-        ("zero-based = true", "'{}: zero_based': tab has no such option; svmlight has it."),
+        ("zero-based = true", "'{}: zero_based': tab has no such option; blocks, svmlight have it."),
     ],
 )
 def test_a_mistake_in_a_config_file_is_named_with_the_file_and_the_key(clicks, tmp_path, text, says):

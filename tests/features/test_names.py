@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -234,3 +235,95 @@ def test_threads_may_add_merge_and_look_up_together():
     first, collisions = textbook(WORDS, 10)
     assert {slot for slot, name in enumerate(table.names(slots)) if name} == set(first)
     assert table.collisions == collisions
+
+
+# -- changes, as a cache keeps them
+
+
+@given(
+    words=st.lists(st.sampled_from(WORDS), max_size=200),
+    cuts=st.lists(st.integers(0, 200), max_size=4),
+    bits=st.integers(3, 14),
+    limit=st.sampled_from([1 << 20, 3000, 1200]),
+)
+def test_a_replay_of_the_changes_gives_the_same_table(words, cuts, bits, limit):
+    truth, recorded, replayed = NameTable(bits, limit), NameTable(bits, limit, recording=True), NameTable(bits, limit)
+    starts = [0, *sorted(cuts), len(words)]
+    for start, stop in pairwise(starts):
+        names = new_names(words[start:stop])
+        truth.add(names)
+        recorded.add(names)
+        replayed.replay(*recorded.take_changes())
+        if stop % 2:  # whether somebody asks between or not
+            assert len(replayed) == len(truth)
+    for table in (recorded, replayed):
+        assert contents(table) == contents(truth)
+        counts = [table.collisions, table.full, table.lost, table.lost_slots().tolist(), table.bytes, len(table)]
+        assert counts == [
+            truth.collisions,
+            truth.full,
+            truth.lost,
+            truth.lost_slots().tolist(),
+            truth.bytes,
+            len(truth),
+        ]
+
+
+@given(before=st.lists(st.sampled_from(WORDS), max_size=60), words=st.lists(st.sampled_from(WORDS), max_size=60))
+def test_a_replay_adds_to_the_names_that_are_there(before, words):
+    truth, recorded, replayed = NameTable(5), NameTable(5, recording=True), NameTable(5)
+    recorded.add(new_names(words))
+    for table in (truth, replayed):
+        table.add(new_names(before))
+    truth.add(new_names(words))
+    replayed.replay(*recorded.take_changes())
+    assert contents(replayed) == contents(truth)
+    assert replayed.collisions == truth.collisions
+
+
+@pytest.mark.parametrize("ask", ["copy", "merge", "add", "names"])
+def test_changes_that_wait_are_made_before_anything_else(ask):
+    recorded, table, other = NameTable(10, recording=True), NameTable(10), NameTable(10)
+    recorded.add(new_names(WORDS[:5]))
+    table.replay(*recorded.take_changes())
+    if ask == "add":
+        table.add(new_names(WORDS[5:9]))
+        assert len(table) == 9
+    elif ask == "merge":
+        assert other.merge(table, 0) == 5 and len(other) == 5
+    else:
+        table = table.copy() if ask == "copy" else table
+        assert table.name(_native.feature_hash(b"site", WORDS[0]) % 1024) == "site^w0"
+
+
+def test_changes_that_wait_take_no_more_memory_than_names():
+    recorded, table = NameTable(12, recording=True), NameTable(12, 20_000)
+    recorded.add(new_names(WORDS[:1000]))
+    changes = recorded.take_changes()
+    for _ in range(50):
+        table.replay(*changes)
+    assert table.full and table.bytes <= 20_000
+
+
+def test_only_a_table_that_records_knows_its_changes():
+    with pytest.raises(ValueError, match="does not record its changes"):
+        NameTable(5).take_changes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (([1], [3], b"abcd", []), "lengths are not those of the text"),
+        (([1], [3, 1], b"abcd", []), "lengths are not those of the text"),
+        (([1], [600], bytes(600), []), "a name is too long"),
+        (([], [], b"", [1 << 10]), "no such slot"),
+        (([], [], b"", [-1]), "no such slot"),
+    ],
+)
+def test_changes_that_no_table_gives_are_refused(changes, says):
+    hashes, lengths, text, lost = changes
+    table = NameTable(10)
+    arrays = (np.array(hashes, np.int32), np.array(lengths, np.uint16), np.frombuffer(text, np.uint8))
+    with pytest.raises(ValueError, match=says):
+        table.replay(*arrays, np.array(lost, np.int32))
+    assert len(table) == 0 and not table.full

@@ -107,7 +107,7 @@ def test_numbers_only_are_labels_of_svmlight() -> None:
 def test_an_unknown_option_is_named_with_the_nearest_one() -> None:
     with pytest.raises(OptionError, match=r"read: svmlight has no option max_bad_row. Did you mean max_bad_rows\?"):
         read(io.BytesIO(b"1 1:1\n"), max_bad_row=1)
-    with pytest.raises(DataError, match=r"read: svmlight has no option qwertz. It has classes, "):
+    with pytest.raises(DataError, match=r"read: svmlight has no option qwertz. It has cache, cache_dir, classes, "):
         read(io.BytesIO(b"1 1:1\n"), qwertz=1)
 
 

@@ -360,7 +360,7 @@ def test_the_label_must_be_named_and_there(tmp_path: Path) -> None:
         ({"delimiter": "ab"}, "delimiter must be one character"),
         ({"bits": 31}, "bits must be"),
         ({"numbers": "hard"}, "numbers must be 'soft' or 'raw'"),
-        ({"zero_based": True}, "csv has no option zero_based; svmlight has it"),
+        ({"zero_based": True}, "csv has no option zero_based; blocks, svmlight have it"),
     ],
 )
 def test_options_are_checked(tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -63,7 +63,7 @@ def compare(
     json: options.Json = False,
     quiet: options.Quiet = False,
     *,
-    reading: options.ReadingLabelled,
+    reading: options.ReadingAgain,
 ) -> None:
     """Compare every learner, and other packages, on DATA: same splits, same tuning effort.
 

@@ -59,7 +59,7 @@ def evaluate(
     overwrite: outputs.OverwriteAny = False,
     json: options.Json = False,
     *,
-    reading: options.ReadingLabelled,
+    reading: options.ReadingAgain,
 ) -> None:
     """Measure how well a model ranks labelled rows.
 
@@ -147,7 +147,7 @@ def _check_outputs(plot: Path | None, report: Path | None, reads: Sequence[Path]
 
 
 def _open(
-    model: Model, data: list[str], group: str | None, reading: options.ReadingLabelled
+    model: Model, data: list[str], group: str | None, reading: options.ReadingAgain
 ) -> tuple[Stream, Iterable[Block]]:
     """The data, and their rows, with the column of --group as their tags."""
     from rarestream.evaluate import read_groups

@@ -68,6 +68,7 @@ def train(
         running.learn(run, show, ColumnsShown(stream, json=json, quiet=quiet), saving, quiet)
         if run.rows or (resume and target != resume and not run.interrupted):
             saving.save()
+    running.note_cache(run, show, quiet)
     running.warn_of_rows(run, show)
     if json:
         found = {

@@ -212,10 +212,16 @@ class ReadingLabelled(Reading):
     commands: ClassVar[tuple[str, ...]] = ("all", "labels")
 
 
+class ReadingAgain(ReadingLabelled):
+    """How rows with labels are read that may be kept in a cache."""
+
+    commands: ClassVar[tuple[str, ...]] = ("all", "labels", "again")
+
+
 class ReadingToLearn(ReadingLabelled):
     """How rows are read that are to be learned: in which order, and up to which line, too."""
 
-    commands: ClassVar[tuple[str, ...]] = ("all", "labels", "learning")
+    commands: ClassVar[tuple[str, ...]] = ("all", "labels", "learning", "again")
 
 
 def drop_none(**settings: Any) -> dict[str, Any]:
@@ -310,7 +316,7 @@ def print_notes(stream: Stream) -> None:
     """Print what the data showed and a user should know, such as columns that the model does not have."""
     from rarestream.cli import look
 
-    for note in stream.notes:
+    for note in [*stream.notes, *stream.cache_notes]:
         look.stderr().message(note)
     if stream.unlabelled:
         rows = look.counted(stream.unlabelled, "row")

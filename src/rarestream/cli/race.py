@@ -119,6 +119,7 @@ def race(
         result.model.save(target)
     if replaced and not quiet:
         show.note(replaced)
+    running.note_cache(run, show, quiet)
     running.warn(run, show)
     if json:
         _emit(result, run, show.seconds, target)

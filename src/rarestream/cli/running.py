@@ -168,6 +168,12 @@ def _warnings_shown(show: ProgressBar) -> Iterator[None]:
             warnings.showwarning = python
 
 
+def note_cache(run: TrainingRun, show: ProgressBar, quiet: bool) -> None:
+    """Say what became of the cache, unless quiet."""
+    for note in [] if quiet else run.stream.cache_notes:
+        show.note(note)
+
+
 def warn(run: TrainingRun, show: ProgressBar) -> None:
     """Warn of rows that were skipped, of a last line that was left out, of a single class, and of shared slots."""
     warn_of_rows(run, show)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rarestream.readers.sources import Source
 
 DEFAULT_LEARNER = "auto"
+ASIDE = ("max_bad_rows", "threads", "cache", "cache_dir")  # options of reading that may differ when resuming
 
 
 def _dtypes() -> Sequence[str]:
@@ -208,6 +209,7 @@ def train(
         news = settle or target != resume or model.source != before
         if run.rows or (resume and news and not run.interrupted):
             saving.save()
+    running.note_cache(run, show, quiet)
     running.warn(run, show)
     if json:
         from rarestream.cli.progress import counts, emit, names
@@ -337,7 +339,7 @@ def _read_settings(place: Place, model: Model, data: Sequence[Source], reading: 
     from rarestream.readers.options import as_json
 
     given = reading.settings()
-    aside = {word: given.pop(word) for word in ("max_bad_rows", "threads") if word in given}
+    aside = {word: given.pop(word) for word in ASIDE if word in given}
     finished = _finished(place, given.pop("finished"))
     found = dict(place.settings) if place.known else _unknown_data(model, data, given)
     if place.known:

@@ -25,7 +25,7 @@ class LoadedRows(NamedTuple):
     refused: int
     refusals: Sequence[str]  # the first of them
     unlabelled: int = 0  # rows left out because they have no label
-    notes: Sequence[str] = ()  # what the first rows decided
+    notes: Sequence[str] = ()  # what the first rows decided, and what became of a cache
 
 
 def load_rows(data: list[str], max_rows: int | None = None, **how: Any) -> LoadedRows:
@@ -37,7 +37,8 @@ def load_rows(data: list[str], max_rows: int | None = None, **how: Any) -> Loade
         if max_rows is not None and rows >= max_rows:
             break
     block = compact(concatenate(blocks)[:max_rows])
-    return LoadedRows(block, stream.refused, stream.refusals, stream.unlabelled, stream.notes)
+    notes = [*stream.notes, *stream.cache_notes]
+    return LoadedRows(block, stream.refused, stream.refusals, stream.unlabelled, notes)
 
 
 def compact(block: Block) -> Block:

@@ -11,6 +11,7 @@ seen, and how the columns of its table become features.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -202,6 +203,31 @@ class Hashed:
         """Return a space with the same settings and plan, which has seen no names."""
         space = Hashed(self.bits, self.names is not None, self.name_bytes)
         space.plan = self.plan
+        return space
+
+    def settings(self) -> dict[str, Any]:
+        """Return the space without its names, ready for JSON."""
+        return {
+            "bits": self.bits,
+            "names": self.names is not None,
+            "name_bytes": self.name_bytes,
+            "plan": None if self.plan is None else self.plan.settings(),
+            "fingerprint": self.fingerprint,
+        }
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Hashed:
+        """Return the space of `settings()`, which knows no names yet.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If the settings are invalid, damaged or of a newer version.
+        """
+        space = cls(settings["bits"], settings["names"], settings["name_bytes"])
+        space.plan = None if settings["plan"] is None else plan_from_settings(settings["plan"])
+        if space.fingerprint != settings["fingerprint"]:
+            raise ValueError("the fingerprint of the space is another: it is damaged or of a newer version")
         return space
 
     def __repr__(self) -> str:

@@ -35,6 +35,13 @@ def positive_advice() -> str:
     return f"pass {advice('positive=VALUE', '--positive VALUE')} to name the label that counts as +1"
 
 
+def label_note(low: Label | None, high: Label | None) -> str | None:
+    """Return what a user should know of two labels that the data decided; None of numbers, which explain themselves."""
+    if low is None or high is None or not (isinstance(low, str) or isinstance(high, str)):
+        return None
+    return f"label {shown_label(low)} counts as -1 and {shown_label(high)} as +1"
+
+
 class OneLabelError(Exception):
     """The first chunk has a single label, which does not tell whether it is positive."""
 
@@ -192,9 +199,7 @@ class LabelRule:
         self._tell()
 
     def _tell(self) -> None:
-        if isinstance(self._low, str) or isinstance(self._high, str):
-            assert self._low is not None and self._high is not None
-            self.note = f"label {shown_label(self._low)} counts as -1 and {shown_label(self._high)} as +1"
+        self.note = label_note(self._low, self._high)
 
 
 def class_labels(raw: NDArray[np.float64], texts: Sequence[str] | None = None) -> NDArray[Any]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,8 +34,9 @@ ALL_CLASSES = "all"  # in place of two labels
 
 # Who remembers an option: nobody; a model, for the data that it has learned; or a model, for any data.
 Remembered = Literal["never", "same data", "any data"]
-# Which commands have an option: none, all that read data, those that need labels, or those that learn.
-Commands = Literal["none", "all", "labels", "learning"]
+# Which commands have an option: none, all that read data, those that need labels, those that learn, or those that often
+# read the same data again.
+Commands = Literal["none", "all", "labels", "learning", "again"]
 
 _AUTO_OFF = "--no-..."
 
@@ -165,8 +167,9 @@ def option(
         Its value on the command line when it is not given there. None: not passed to `read`.
     remembered : {"any data", "same data", "never"}
         Whether a model remembers it: for all data it is used with, to read the data that it has learned again, or not.
-    commands : {"all", "labels", "learning", "none"}
-        Which commands have it: all that read data, those that need labels, those that learn, or none.
+    commands : {"all", "labels", "learning", "again", "none"}
+        Which commands have it: all that read data, those that need labels, those that learn, those that often read the
+        same data again, or none.
     """
     metadata = {
         "help": help,
@@ -243,6 +246,13 @@ def _check_memory(value: Any) -> int:
     return value
 
 
+def _check_folder(value: Any) -> str:
+    folder = os.fspath(value) if isinstance(value, str | os.PathLike) else ""
+    if not isinstance(folder, str) or not folder:
+        raise ValueError("the path of a folder")
+    return folder
+
+
 # -- all options of a format
 
 
@@ -304,6 +314,22 @@ class FormatOptions:
         commands="learning",
     )
 
+    cache: bool = option(
+        False,
+        help="Keep the rows in a .blocks file beside DATA, which is read instead the next time.",
+        off=None,
+        remembered="never",
+        commands="again",
+    )
+    cache_dir: str | None = option(
+        None,
+        metavar="FOLDER",
+        help="As --cache, with the file in this folder.",
+        check=_check_folder,
+        remembered="never",
+        commands="again",
+    )
+
     def __post_init__(self) -> None:
         for info in options_of(type(self)).values():
             object.__setattr__(self, info.name, info.checked(getattr(self, info.name)))
@@ -317,6 +343,11 @@ class FormatOptions:
     def all_classes(self) -> bool:
         """Whether labels are classes, of which there may be any number."""
         return isinstance(self.classes, str)
+
+    @property
+    def cached(self) -> bool:
+        """Whether rows are kept in a cache."""
+        return self.cache or self.cache_dir is not None
 
     @property
     def labels_optional(self) -> bool:

@@ -44,6 +44,9 @@ class Reading:
     classes: Classes | None = None  # likewise
     facts: dict[str, str] = field(default_factory=dict)  # what else the data are, such as the delimiter, for reports
     notes: list[str] = field(default_factory=list)  # what a user should know of these decisions, a sentence each
+    cache_notes: list[str] = field(default_factory=list)  # what became of the cache, in all passes
+    on_names: Callable[[Any], None] | None = None  # given the names that come with rows, beside their space
+    names_known: bool = False  # whether the space has all names of these sources, from an earlier pass
     unlabelled: int = 0  # rows that were left out because they have no label
     unfinished: str | None = None  # file and line of a last line that was left out, having no line end
     piece: PieceLines | None = None  # the lines of the piece yielded last

@@ -57,6 +57,8 @@ class RowsToBlocks:
         space = self._space
         if space is not None and space.names is not None and rows.names is not None:
             space.names.add(rows.names)
+            if self.reading.on_names is not None:
+                self.reading.on_names(rows.names)
 
     def undecided(self, rows: ParsedRows) -> bool:
         """Return whether these rows, if they are the first, do not decide which label is positive."""

@@ -72,6 +72,12 @@ def read(
     finished : bool, default True
         Whether the data are complete. With False, a last line without line end is left out, as it may be incomplete,
         and `Stream.unfinished` names it. Pipes, compressed files and all files but the last count as complete.
+    cache : bool, default False
+        Whether to keep the rows of files in a `.blocks` file beside the first of them, made in the first pass. Later
+        passes, of other streams too, read that instead, which is many times faster, as long as the files and the
+        options that matter stay the same. `Stream.cache_notes` tell what became of it. Needs the extra [arrow].
+    cache_dir : path, optional
+        As `cache`, with the file in this folder.
     zero_based : bool, optional
         svmlight: whether feature indices count from 0. By default they do if the first chunk has an index 0.
     **options
@@ -127,6 +133,10 @@ class Stream:
         refusals: Refusals | None = None,  # that count the invalid rows of several streams
         may_be_empty: bool = False,  # whether data without rows are no error
     ) -> None:
+        if options.cached:
+            from rarestream.readers.cache import check_cacheable
+
+            check_cacheable(sources, format.name)
         self._named = named
         self._sources = sources
         self._format = format
@@ -138,6 +148,8 @@ class Stream:
         self._shuffle = options.shuffle
         self._skip = 0
         self._passes = 0
+        self._cache_notes: list[str] = []
+        self._names_known = False  # whether a pass has ended
         self._reading = self._new_reading()
         self._delivered = 0
         self._block = 0  # the number of the first row of the block yielded last
@@ -157,6 +169,8 @@ class Stream:
             self._chunk,
             self._longest_line,
             self._rows,
+            cache_notes=self._cache_notes,
+            names_known=self._names_known,
         )
 
     @property
@@ -237,6 +251,11 @@ class Stream:
     def notes(self) -> list[str]:
         """What was decided by the first rows and a user should know, such as which label counts as +1."""
         return list(self._reading.notes)
+
+    @property
+    def cache_notes(self) -> list[str]:
+        """What became of the cache: that it was made or used, or why it was not, a sentence each."""
+        return list(dict.fromkeys(self._cache_notes))
 
     @property
     def facts(self) -> dict[str, str]:
@@ -340,7 +359,7 @@ class Stream:
             if self._reading.stopped and self.replayable:
                 raise StoppedError  # a shuffle must not take these rows for all rows
 
-        with suppress(StoppedError), closing(_generator(self._format.read(self._reading))) as pieces:
+        with suppress(StoppedError), closing(_generator(self._pieces())) as pieces:
             rows: Iterator[Block] = counted(pieces)
             if self._shuffle is not None:
                 memory = max(self._options.memory or default_memory(), LEAST)
@@ -353,6 +372,7 @@ class Stream:
                     yield block
         if self._reading.stopped:
             return
+        self._names_known = True
         if seen == 0 and self._may_be_empty:
             return
         if seen == 0 and self.unfinished is not None:
@@ -374,6 +394,14 @@ class Stream:
             raise DataError(
                 f"{self._sources[0].name}: cannot continue after row {skip}: there are only {seen} rows.{remedy}"
             )
+
+    def _pieces(self) -> Iterator[Block]:
+        """Yield what the format yields, or a cache of it."""
+        if not self._options.cached:
+            return self._format.read(self._reading)
+        from rarestream.readers.cache import read_cached
+
+        return read_cached(self._format, self._reading, self._features)
 
     def _learn_total(self, rows: int) -> None:
         self._known_rows = rows

@@ -24,7 +24,7 @@ from rarestream._version import __version__
 from rarestream.adapters.tables import read_rows
 from rarestream.errors import DataError, nearest, plain
 from rarestream.features import Hashed
-from rarestream.features.plan import TablePlan, plan_from_settings, table_parser
+from rarestream.features.plan import TablePlan, table_parser
 from rarestream.model import Model, check_space
 from rarestream.readers.batches import FIRST, BatchRules, exported
 from rarestream.readers.labels import YES, LabelRule, OneLabelError
@@ -533,16 +533,7 @@ def _more_labels(df: DataFrame, label: str, known: Array) -> Array:
 
 def space_to_json(space: Hashed | None) -> str | None:
     """Return a feature space, without its names, as text; None: column numbers."""
-    if space is None:
-        return None
-    entry = {
-        "bits": space.bits,
-        "names": space.names is not None,
-        "name_bytes": space.name_bytes,
-        "plan": None if space.plan is None else space.plan.settings(),
-        "fingerprint": space.fingerprint,
-    }
-    return json.dumps(entry, ensure_ascii=False)
+    return None if space is None else json.dumps(space.settings(), ensure_ascii=False)
 
 
 def space_from_json(text: str | None) -> Hashed | None:
@@ -550,12 +541,6 @@ def space_from_json(text: str | None) -> Hashed | None:
     if text is None:
         return None
     try:
-        entry = json.loads(text)
-        space = Hashed(entry["bits"], entry["names"], entry["name_bytes"])
-        space.plan = None if entry["plan"] is None else plan_from_settings(entry["plan"])
-        known = space.fingerprint == entry["fingerprint"]
+        return Hashed.from_settings(json.loads(text))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{WHERE}: the feature space of packed rows is invalid ({error}). Pack them again.") from None
-    if not known:
-        raise DataError(f"{WHERE}: the feature space of packed rows is damaged or of a newer version. Pack them again.")
-    return space

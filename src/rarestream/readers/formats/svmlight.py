@@ -26,18 +26,23 @@ if TYPE_CHECKING:
 NO_LABEL, ZERO_INDEX = 1, 7
 
 
+def zero_based_option() -> Any:
+    """Declare the option `zero_based`."""
+    return option(
+        None,
+        help="Whether columns count from 0 or from 1.",
+        off="--one-based",
+        cli_default="as in the model, else detected",
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class SvmlightOptions(FormatOptions):
     """The options of svmlight."""
 
     text_labels = False
 
-    zero_based: bool | None = option(
-        None,
-        help="Whether columns count from 0 or from 1.",
-        off="--one-based",
-        cli_default="as in the model, else detected",
-    )
+    zero_based: bool | None = zero_based_option()
 
 
 class SvmlightParser(LineParser):
