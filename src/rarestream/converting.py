@@ -17,6 +17,7 @@ from rarestream.writers.files import STDOUT, opened
 from rarestream.writers.registry import FORMATS, output_format
 
 if TYPE_CHECKING:
+    from rarestream.blocks import Block
     from rarestream.readers import Stream
     from rarestream.writers.registry import Writer
 
@@ -129,8 +130,7 @@ def _written(stream: Stream, file: BinaryIO, name: str, to: str, no_labels: bool
         if no_labels:
             block = replace(block, labels=None, classes=None)
         if writer is None:
-            counts_from_1 = to == "vw" and block.space is None and stream.settings.get("zero_based") is False
-            writer = FORMATS[to].make(file, **({"first": int(counts_from_1)} if to == "vw" else {}))
+            writer = FORMATS[to].make(file, **_facts(to, block, stream))
         try:
             writer.write(block)
         except RowError as error:
@@ -157,6 +157,13 @@ def _written(stream: Stream, file: BinaryIO, name: str, to: str, no_labels: bool
         stream.refusals,
         [*stream.notes, *getattr(writer, "notes", ())],
     )
+
+
+def _facts(to: str, block: Block, stream: Stream) -> dict[str, Any]:
+    """Return what a writer needs to know of the rows, beside the rows."""
+    if to == "vw":
+        return {"first": int(block.space is None and stream.settings.get("zero_based") is False)}
+    return {"settings": lambda: stream.settings} if to == "blocks" else {}
 
 
 def _check_output(name: str, stream: Stream, overwrite: bool) -> None:

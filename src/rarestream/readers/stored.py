@@ -129,7 +129,7 @@ def _labelled(file: BlocksFile, piece: Piece, reading: Reading) -> Block:
     """Return the rows of a piece that can be used: without labels, only if these are optional."""
     block, lines = piece.block, piece.lines
     reading.piece = lines
-    if reading.options.labels_optional or reading.options.all_classes:
+    if reading.options.labels != "required" or reading.options.all_classes:
         return block
     kept = np.zeros(len(block), bool) if block.labels is None else block.labels != 0
     if kept.all():

@@ -49,7 +49,7 @@ FORMATS = {
         "rarestream.writers.svmlight", "SvmlightWriter", (".svm", ".svmlight", ".libsvm"), text=True
     ),
     "vw": OutputFormat("rarestream.writers.vw", "VwWriter", (".vw",), text=True),
-    "blocks": OutputFormat("rarestream.writers.blocks", "BlocksWriter", (".blocks",), text=False),
+    "blocks": OutputFormat("rarestream.writers.named_blocks", "NamedBlocksWriter", (".blocks",), text=False),
 }
 
 
