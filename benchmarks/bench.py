@@ -24,6 +24,7 @@ import cached
 import calls
 import contests
 import learners
+import live
 import machine
 import many_classes
 import named
@@ -49,6 +50,7 @@ PARTS = (
     "memory",
     "learners",
     "named",
+    "live",
 )
 RESULTS = Path(__file__).parent / "results"
 
@@ -123,6 +125,9 @@ def main() -> None:
         megabytes = given.megabytes or (2000 if given.full else 200)
         say(start, f"memory on a CSV file of {megabytes} MB")
         results["named memory"] = named.memory(megabytes)
+    if "live" in parts:
+        say(start, "rows of 20 fields from Redis and Kafka")
+        results["live"] = live.measure(300_000 if given.full else 100_000, min(rounds, 5))
     if "learners" in parts:
         say(start, "every learner")
         results["learners"] = learners.measure(3)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import cached
+import live
 import calls
 import many_classes
 import racing
@@ -71,6 +72,9 @@ def bars(results: Results) -> list[Bar]:
         Bar(f"peak memory of train, {memory.get('file', '?')} MB file, state aside", 150, 80, peak, "MB", False)
     )
     found += _named_bars(results)
+    for way, rows in results.get("live", {}).items():
+        if way.endswith(live.TO_MODEL):
+            found.append(Bar(way, 100, 200, rows / 1000, "k rows/s", True))
     for name, widths in results.get("one row", {}).items():
         if not name.startswith("SGD") and name != COLD:
             growth = widths[10**7] / widths[10**4]
@@ -240,6 +244,10 @@ def print_small(results: Results) -> None:
     if "race" in results:
         print("\nMany settings in one pass, one core: ns per non-zero")
         _print_columns(results["race"], racing.SINGLE, "{:.2f}")
+    if "live" in results:
+        print("\nRows of 20 fields from brokers on this machine, by the clock: rows per second")
+        for name, speed in results["live"].items():
+            print(f"{name:40}{speed:>19,.0f}")
     if "starting" in results:
         print("\nStarting up: milliseconds")
         for name, spent in results["starting"].items():

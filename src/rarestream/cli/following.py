@@ -92,11 +92,12 @@ def source_of(data: list[str], source: Mapping[str, Any] | None) -> str:
         raise UsageError("Follow one source at a time: a file, a folder, a pattern in quotes, - or an address.")
     if data:
         return data[0]
-    known = [] if source is None else list(source.get("live") or ())
+    known = {} if source is None else source.get("live") or {}
     if len(known) == 1:
-        return str(known[0])
+        (entry,) = known.values()
+        return str(entry["address"])
     if known:
-        listed = "".join(f"\n  {plain(name)}" for name in known)
+        listed = "".join(f"\n  {plain(entry['address'])}" for entry in known.values())
         raise UsageError(f"Missing argument 'DATA': the model has followed several sources. Name one of them:{listed}")
     raise UsageError("Missing argument 'DATA'.")
 
@@ -144,7 +145,7 @@ class Heartbeat:
     def beat(self, show: ProgressBar, quiet: bool) -> None:
         """Print what is due."""
         for note in self._stream.take_notes():
-            show.warn(note)
+            show.note(note)
         now = time.monotonic()
         if now - self._at < self._every:
             return

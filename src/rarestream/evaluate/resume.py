@@ -8,8 +8,8 @@
     pass      number of the current pass, from 1
     rows      rows learned in the current pass
     complete  whether the last pass has ended
-    live      of a model that has followed live sources: by the key of each, its kind, the position after the last row
-              learned, and its settings, as above
+    live      of a model that has followed live sources: by the key of each, its kind, its address without secrets,
+              the position after the last row learned, and its settings, as above
 """
 
 from __future__ import annotations
@@ -62,7 +62,12 @@ class Place:
         }
         live = before.get("live")
         if isinstance(stream, LiveStream):
-            entry = {"kind": stream.kind, "position": stream.position, "settings": found["settings"]}
+            entry = {
+                "kind": stream.kind,
+                "address": stream.address,
+                "position": stream.position,
+                "settings": found["settings"],
+            }
             live = {**(live or {}), stream.key: entry}
         return found if live is None else {**found, "live": live}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from rarestream.errors import DataError, OutputError, RowError
 from rarestream.evaluate import TrainingRun, train
 from rarestream.readers.live.addresses import is_address
 from rarestream.readers.live.opening import open_live
+from tests import children
 from tests.readers.live import lines
 from tests.readers.live.lines import blocks, collect, rows
 
@@ -170,3 +172,19 @@ def test_the_first_rows_decide_what_columns_become_and_later_rows_follow(tmp_pat
     train(whole, read(log, label="y", numeric=["n"], categorical=["n"]))
     assert model.rows == 31
     assert np.array_equal(model.coef, whole.coef)
+
+
+def test_memory_stays_the_same_however_many_rows_come(tmp_path):
+    code = (
+        "import sys; from rarestream import Model, follow; from rarestream.evaluate import train\n"
+        "train(Model('dual-auc'), follow('-', 'svmlight', zero_based=False), save=sys.argv[1], save_every=0.05)\n"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    text = "".join(rows(0, 5000))
+    used = []
+    for times in (40, 400):
+        done = children.run([sys.executable, "-c", code, tmp_path / "m.rare"], input=text * times)
+        assert done.returncode == 0, done.stderr
+        used.append(int(done.stdout))
+        assert Model.load(tmp_path / "m.rare").rows == 5000 * times
+    assert used[1] < used[0] + 30_000  # kilobytes

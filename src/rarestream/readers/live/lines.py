@@ -100,6 +100,7 @@ class LineSource(ABC):
 
     kind: ClassVar[str]  # in model files
     default_format: ClassVar[str | None] = None  # None: by the suffix of the name
+    address: str | None = None  # what to follow it by again, without secrets; None: its key
     replayable: ClassVar[bool] = True  # whether rows after a position can be read again
     headed: ClassVar[bool] = False  # whether a table may start with the names of its columns
     name: str

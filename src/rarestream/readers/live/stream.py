@@ -75,6 +75,7 @@ class LiveStream(Stream):
         self._dead_letters = dead_letters
         super().__init__([source], format, options, rows=rows, named=named, features=features, refusals=dead_letters)
         self.kind, self.key = kind, key
+        self.address = key  # what to follow it by again, without secrets
         self.ticks = False
         self._position = position  # after the rows that were learned
         self._idle = idle
@@ -168,6 +169,7 @@ class LineStream(LiveStream):
         base = source.name.rstrip("/").rpartition("/")[2]
         super().__init__(Source(source.name, base, None), source.kind, source.key, format, options, **more)
         self._source = source
+        self.address = source.address or source.key
         self._context: Any = None  # what the parser's `start` returned for the current file
         self._current: Lines | None = None  # the lines of the Block yielded last
         self._after: NDArray[np.int64] = np.zeros(0, np.int64)  # how many of these are read after each of its rows
