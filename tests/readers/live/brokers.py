@@ -40,7 +40,11 @@ class Redis:
             "--loglevel",
             "warning",
         ]
-        self.child = Child([*command, *words], several_tests=several_tests, stdout=subprocess.DEVNULL, stderr=None)
+        # Without the sanitizers that the tests may run under.
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        self.child = Child(
+            [*command, *words], several_tests=several_tests, stdout=subprocess.DEVNULL, stderr=None, env=environment
+        )
 
     def client(self, **options: Any) -> Any:
         import redis
