@@ -243,11 +243,16 @@ class _OpenFile:
                 raise DataError(f"{self.name}: is shorter than what was learned of it. Put the whole file back.")
             size -= taken
 
+    def _at(self, offset: int, size: int) -> bytes:
+        """Return the bytes that are at an offset, as many as are there."""
+        os.lseek(self._fd, offset, os.SEEK_SET)  # not pread, which Windows does not have
+        return os.read(self._fd, size)
+
     def _more(self, size: int) -> bytes:
         """Return some text that was not read yet."""
         try:
             if self._text is None:
-                return os.pread(self._fd, size, self.offset + len(self._unfinished))
+                return self._at(self.offset + len(self._unfinished), size)
             view = bytearray(size)
             return bytes(view[: self._text.readinto(memoryview(view))])
         except OSError as error:
@@ -258,7 +263,7 @@ class _OpenFile:
         if self._text is None:
             at = self.offset + len(self._unfinished)
             # The file may have grown again since it was truncated: its first text tells.
-            head = os.pread(self._fd, max(1, len(self._head)), 0)
+            head = self._at(0, max(1, len(self._head)))
             if os.fstat(self._fd).st_size < at or (self._head and head[: len(self._head)] != self._head):
                 self.truncated = True
                 return False
@@ -280,7 +285,7 @@ class _OpenFile:
         end = self.offset + len(text) if end is None else end
         made = _FileLines(text, self.offset == 0 and bool(text), self, self.offset, end, self._line)
         if self._text is None and len(self._head) < HEAD:
-            self._head = os.pread(self._fd, HEAD, 0)
+            self._head = self._at(0, HEAD)
         self.offset = end
         self._line += text.count(b"\n")
         return made
@@ -288,7 +293,7 @@ class _OpenFile:
     def head(self) -> bytes:
         """Return the first text of the file."""
         if self._text is None:
-            return os.pread(self._fd, MOST_TEXT, 0)
+            return self._at(0, MOST_TEXT)
         return first_text(self._raw.source, MOST_TEXT)
 
     def position(self, offset: int, line: int) -> Position:
