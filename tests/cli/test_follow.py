@@ -166,6 +166,7 @@ def test_a_model_that_has_not_followed_the_source_is_not_touched(log, tmp_path):
         (["--passes", "2"], "cannot be combined with --follow"),
         (["--shuffle", "1"], "cannot be combined with --follow"),
         (["--classes", "all"], "cannot be combined with --follow"),
+        (["--cache"], "cannot be combined with --follow"),
         (["--scoring-only"], "cannot be combined with --follow"),
         (["--save-every", "soon"], "a number of rows, such as 10000, or a time"),
         (["--save-every", "0"], "at least one row"),
@@ -184,6 +185,8 @@ def test_options_of_live_sources_need_follow(log, tmp_path):
     assert done.exit_code == 2 and "pass --follow, too" in " ".join(done.stderr.split())
     done = run("train", "-o", tmp_path / "m.rare")
     assert done.exit_code == 2 and "Missing argument 'DATA'" in done.stderr
+    done = run("train", "kafka://me:secret@localhost:9092/clicks", "-o", tmp_path / "m.rare")
+    assert done.exit_code == 2 and "never ends: pass --follow" in done.stderr and "secret" not in done.stderr
 
 
 def test_saves_without_follow_may_be_by_time_too(log, tmp_path):

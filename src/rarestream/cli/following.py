@@ -70,6 +70,13 @@ def refuse_without(**given: object) -> None:
             raise UsageError("is for live sources: pass --follow, too.", "--" + name.replace("_", "-"))
 
 
+def refuse_live(data: list[str]) -> None:
+    """Raise UsageError if a source that never ends is to be read to its end."""
+    for name in data:
+        if "://" in name:
+            raise UsageError(f"{plain(name.partition('?')[0].rpartition('@')[2])} never ends: pass --follow.")
+
+
 def save_every(text: str | None, follow: bool) -> float | None:
     """What --save-every says: an int for rows, a float for seconds; None: only at the end."""
     if text is None:

@@ -145,12 +145,14 @@ def train(
     settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
     options.check_share(negatives_kept)
     if follow:
-        following.refuse(passes=passes, classes=classes, shuffle=getattr(reading, "shuffle", None) is not None)
+        kept = {name: getattr(reading, name, None) for name in ("cache", "cache_dir")}
+        following.refuse(passes=passes, classes=classes, shuffle=getattr(reading, "shuffle", None) is not None, **kept)
         if scoring_only:
             raise UsageError("cannot be combined with --follow: the position is saved with a model that can continue.")
         resume = resume or following.resumed(output, data, overwrite)
     else:
         following.refuse_without(heartbeat=heartbeat, dead_letters=dead_letters, stop_after=stop_after, lost=lost)
+        following.refuse_live(data)
         if not data:
             raise UsageError("Missing argument 'DATA'.")
     if classes or (resume and _is_of_many_classes(resume)):
