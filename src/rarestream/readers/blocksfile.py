@@ -249,13 +249,15 @@ class BlocksFile:
         runs, source = state.get("lines"), state.get("source")
         names = self.about.get("sources")
         if runs is None or source is None or not names:
-            return PieceLines(self.name, 0, np.arange(rows), ": row ")
+            return PieceLines(self.name, 0, _counted(rows), ": row ")
         starts, numbers = np.array(runs, np.int64).reshape(-1, 2).T
         if len(starts) == 0 or starts[0] != 0 or (np.diff(starts) <= 0).any() or starts[-1] >= max(rows, 1):
             raise ValueError("the lines of a batch are invalid")
-        lines = np.arange(rows)
-        lines += numbers[0] if len(starts) == 1 else np.repeat(numbers - starts, np.diff(starts, append=rows))
-        return PieceLines(str(names[source]["name"]), 0, lines, str(state.get("between", ":")))
+        name, between = str(names[source]["name"]), str(state.get("between", ":"))
+        if len(starts) == 1:
+            return PieceLines(name, int(numbers[0]), _counted(rows), between)
+        lines = _counted(rows) + np.repeat(numbers - starts, np.diff(starts, append=rows))
+        return PieceLines(name, 0, lines, between)
 
     def _position(self, indices: Any) -> int:
         """Return where the elements of a column are in the file."""
@@ -272,7 +274,7 @@ class BlocksFile:
             self._forgotten = stop
 
 
-_ONES = np.ones(0, np.float32)
+_ONES, _NUMBERS = np.ones(0, np.float32), np.arange(0)
 
 
 def _ones(size: int) -> NDArray[np.float32]:
@@ -282,6 +284,15 @@ def _ones(size: int) -> NDArray[np.float32]:
     if len(ones) < size:
         ones = _ONES = seal(np.ones(2 * size, np.float32))
     return ones[:size]
+
+
+def _counted(size: int) -> NDArray[np.int64]:
+    """Return the numbers from 0 to a size, which all callers share."""
+    global _NUMBERS
+    numbers = _NUMBERS
+    if len(numbers) < size:
+        numbers = _NUMBERS = seal(np.arange(2 * size))
+    return numbers[:size]
 
 
 def _list(column: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -31,12 +31,13 @@ class RowLocations:
     def __init__(self, everything: bool) -> None:
         self._everything = everything
         self._firsts: list[int] = []  # the number of each piece's first row
-        self._pieces: list[tuple[PieceLines, NDArray[np.int64]]] = []  # and its rows, from 0, that start a run
+        # and its rows, from 0, that start a run; None: each row does
+        self._pieces: list[tuple[PieceLines, NDArray[np.int64] | None]] = []
 
     def add(self, first: int, piece: PieceLines) -> None:
         """Add the rows of a piece, whose first row has the number `first` in the stream."""
         if not self._everything:
-            self._firsts, self._pieces = [first], [(piece, np.arange(len(piece.lines)))]
+            self._firsts, self._pieces = [first], [(piece, None)]
             return
         runs = np.flatnonzero(np.diff(piece.lines, prepend=-1) != 1)
         self._firsts.append(first)
@@ -49,5 +50,7 @@ class RowLocations:
             return None
         (name, before, lines, between), runs = self._pieces[at]
         row = number - self._firsts[at]
+        if runs is None:
+            return f"{name}{between}{before + int(lines[row])}"
         run = int(np.searchsorted(runs, row, "right")) - 1
         return f"{name}{between}{before + int(lines[run]) + row - int(runs[run])}"
