@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import cached
-import live
 import calls
+import live
 import many_classes
 import racing
 from contests import LIMIT, OURS, SKLEARN
