@@ -136,6 +136,19 @@ def test_a_file_that_is_truncated_is_read_from_its_start(tmp_path, longer):
     assert "was truncated after byte" in stream.take_notes()[0]
 
 
+def test_a_file_that_is_copied_and_truncated_is_read_to_the_end_of_its_copy(tmp_path):
+    log = tmp_path / "a.svm"
+    add(log, rows(0, 10))
+    stream, found = follow(log), []
+    for block in blocks(stream):
+        found += numbers([block])
+        if len(found) == 10:
+            (tmp_path / "a.svm.1").write_text("".join(rows(0, 14)))  # four rows came before the copy was made
+            log.write_text("".join(rows(14, 16)))
+    assert found == list(range(16))
+    assert "what was not read yet is read from" in stream.take_notes()[0]
+
+
 def test_another_file_than_the_one_that_was_learned_is_an_error_unless_that_is_accepted(tmp_path):
     log = tmp_path / "a.svm"
     add(log, rows(0, 10))

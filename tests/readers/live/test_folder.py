@@ -88,6 +88,21 @@ def test_a_file_that_is_gone_before_it_was_read_to_its_end_is_an_error(tmp_path)
     os.remove(tmp_path / "1.svm")
     with pytest.raises(DataError, match=r"1\.svm: is gone; the model has learned 3 rows of it"):
         list(follow(tmp_path, position=stream.position))
+    put(tmp_path, "2.svm", rows(9, 12))
+    again = follow(tmp_path, position=stream.position, lost=True)
+    assert collect(again) == [9, 10, 11] and "are lost" in again.take_notes()[0]
+
+
+def test_a_folder_that_is_gone_ends_the_stream(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    stream = follow(folder, idle=None)
+    stream.ticks = True
+    waiting = iter(stream)
+    next(waiting)
+    folder.rmdir()
+    with pytest.raises(DataError, match="the folder cannot be read: no such file or directory"):
+        next(waiting)
 
 
 def test_dead_letters_are_written_once_though_a_file_is_read_twice(tmp_path):

@@ -173,14 +173,9 @@ class FileSource(LineSource):
 
     def _read(self, file: _OpenFile) -> TextLines | None:
         """Return whole rows of the open file, if there are new ones; see whether it was rotated or truncated."""
-        before = file.offset
         grew = file.read()
         if file.truncated:
-            self.notes.append(
-                f"{self.name}: was truncated after byte {before:,} and is read from its start. Rows that were written "
-                "and removed between two looks are not known."
-            )
-            self._file = None
+            self._file = self._copy_of(file)
             file.close()
             return None
         if rows := file.whole_rows(self.row_end):
@@ -197,6 +192,19 @@ class FileSource(LineSource):
         file.close()
         self.notes.append(f"{self.name}: was rotated; the next file is read from its start.")
         return rest if rest.text else None
+
+    def _copy_of(self, file: _OpenFile) -> _OpenFile | None:
+        """Return the copy that was made of a file before it was truncated, if there is one: its rest is not lost."""
+        position = file.here()
+        for path, _ in self._rotated():
+            if self._is(path, position):
+                self.notes.append(f"{self.name}: was truncated; what was not read yet is read from {plain(path)}.")
+                return _OpenFile(path, int(position["offset"]), int(position["line"]))
+        self.notes.append(
+            f"{self.name}: was truncated after byte {file.offset:,} and is read from its start. Rows that were written "
+            "and removed between two looks are not known."
+        )
+        return None
 
     def behind(self) -> str:
         file = self._file
@@ -313,6 +321,10 @@ class _OpenFile:
     def is_same(self, other: os.stat_result) -> bool:
         """Return whether this is the file that something is known of."""
         return (other.st_dev, other.st_ino) == (self._device, self._inode)
+
+    def here(self) -> Position:
+        """Return the position after the rows that were returned."""
+        return self.position(self.offset, self._line)
 
     def has_name(self, path: str) -> bool:
         """Return whether this is the file that has the name, or there is none that has."""

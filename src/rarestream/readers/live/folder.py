@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 from rarestream.blocks import Block
-from rarestream.errors import DataError, plain
+from rarestream.errors import DataError, advice, plain
 from rarestream.readers.formats import Format
 from rarestream.readers.live.lines import Position
 from rarestream.readers.live.stream import TICK, LiveStream
@@ -43,9 +43,13 @@ class FolderStream(LiveStream):
     ----------
     path : str
         The folder, or the folder and a pattern for the names of files, such as logs/*.csv.
+    lost : bool
+        Whether to go on with the next file if one is gone before it was read to its end.
     """
 
-    def __init__(self, path: str, format: Format, options: FormatOptions, *, position: Position, **more: Any) -> None:
+    def __init__(
+        self, path: str, format: Format, options: FormatOptions, *, position: Position, lost: bool = False, **more: Any
+    ) -> None:
         self._folder, self._pattern = (path, "*") if os.path.isdir(path) else os.path.split(path)
         self._folder = self._folder or "."
         if glob.has_magic(self._folder) or not os.path.isdir(self._folder):
@@ -66,6 +70,7 @@ class FolderStream(LiveStream):
         self._start: tuple[str, int] | None = None  # the file that was not read to its end, and the rows of it
         if isinstance(position.get("file"), str):
             self._start = position["file"], int(position.get("rows", 0))
+        self._lost = lost
         self._stopping = threading.Event()
         self._inner: Stream | None = None  # the file that is being read
         self._name = ""
@@ -106,15 +111,20 @@ class FolderStream(LiveStream):
 
     def _names(self) -> list[str]:
         """Return the files there are, by name."""
-        with os.scandir(self._folder) as entries:
-            return sorted(
-                entry.name
-                for entry in entries
-                if not entry.name.startswith((".", "_"))
-                and not entry.name.lower().endswith(UNFINISHED)
-                and fnmatch(entry.name, self._pattern)
-                and entry.is_file()
-            )
+        try:
+            with os.scandir(self._folder) as entries:
+                return sorted(
+                    entry.name
+                    for entry in entries
+                    if not entry.name.startswith((".", "_"))
+                    and not entry.name.lower().endswith(UNFINISHED)
+                    and fnmatch(entry.name, self._pattern)
+                    and entry.is_file()
+                )
+        except OSError as error:
+            raise DataError(
+                f"{plain(self._folder)}: the folder cannot be read: {(error.strerror or str(error)).lower()}."
+            ) from None
 
     def _live(self) -> Iterator[Block]:
         reading = self._reading
@@ -136,17 +146,24 @@ class FolderStream(LiveStream):
         names = self._names()
         now = time.monotonic()
         # What is no longer there need not be remembered. A new dict: positions that were handed out keep the old one.
-        self._done = {name: size for name, size in self._done.items() if name in set(names)}
+        there = set(names)
+        self._done = {name: size for name, size in self._done.items() if name in there}
         if self._start is not None and self._start[0] in names:
             return self._start[0]
         if self._start is not None:
             name, rows = self._start
-            raise DataError(
-                f"{plain(os.path.join(self._folder, name))}: is gone; the model has learned {rows:,} rows of it, and "
-                "the others would be lost. Put it back."
-            )
+            what = f"{plain(os.path.join(self._folder, name))}: is gone; the model has learned {rows:,} rows of it"
+            if not self._lost:
+                option = advice("lost=True", "--lost")
+                raise DataError(f"{what}, and the others would be lost. Put it back, or pass {option}.")
+            self._notes.append(f"{what}, and the others are lost.")
+            self._start = None
         for name in names:
-            size = os.stat(os.path.join(self._folder, name)).st_size
+            try:
+                size = os.stat(os.path.join(self._folder, name)).st_size
+            except OSError:  # it was removed just now
+                self._seen.pop(name, None)
+                continue
             if name in self._done:
                 if size != self._done[name] and name not in self._said:
                     self._said.add(name)
@@ -157,7 +174,7 @@ class FolderStream(LiveStream):
                 continue
             if self._seen.get(name, (-1, 0.0))[0] != size:
                 self._seen[name] = size, now
-        waiting = (name for name in names if name not in self._done)
+        waiting = (name for name in names if name in self._seen)
         return next((name for name in waiting if now - self._seen[name][1] >= SETTLED), None)
 
     def _file(self, name: str) -> Iterator[Block]:

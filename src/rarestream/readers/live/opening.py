@@ -76,7 +76,7 @@ def open_live(
     }
     if made is None:
         assert folder is not None
-        return FolderStream(folder, found, wanted, **more)
+        return FolderStream(folder, found, wanted, lost=lost, **more)
     return LineStream(made, found, wanted, **more)
 
 
