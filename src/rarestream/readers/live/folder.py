@@ -148,6 +148,7 @@ class FolderStream(LiveStream):
         # What is no longer there need not be remembered. A new dict: positions that were handed out keep the old one.
         there = set(names)
         self._done = {name: size for name, size in self._done.items() if name in there}
+        self._seen = {name: seen for name, seen in self._seen.items() if name in there}
         if self._start is not None and self._start[0] in names:
             return self._start[0]
         if self._start is not None:
