@@ -250,12 +250,12 @@ class BlocksFile:
         names = self.about.get("sources")
         if runs is None or source is None or not names:
             return PieceLines(self.name, 0, _counted(rows), ": row ")
+        name, between = str(names[source]["name"]), str(state.get("between", ":"))
+        if len(runs) == 1 and runs[0][0] == 0:
+            return PieceLines(name, int(runs[0][1]), _counted(rows), between)
         starts, numbers = np.array(runs, np.int64).reshape(-1, 2).T
         if len(starts) == 0 or starts[0] != 0 or (np.diff(starts) <= 0).any() or starts[-1] >= max(rows, 1):
             raise ValueError("the lines of a batch are invalid")
-        name, between = str(names[source]["name"]), str(state.get("between", ":"))
-        if len(starts) == 1:
-            return PieceLines(name, int(numbers[0]), _counted(rows), between)
         lines = _counted(rows) + np.repeat(numbers - starts, np.diff(starts, append=rows))
         return PieceLines(name, 0, lines, between)
 
