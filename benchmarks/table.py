@@ -66,6 +66,10 @@ def bars(results: Results) -> list[Bar]:
             found.append(
                 Bar(f"second pass, from the cache, vs CSV, {shape}{where}", must, aim, ratio, "x faster", True)
             )
+            ratio = _ratio(results, "cache", shape, cached.MAKING + cores, cached.SECOND + cores)
+            found.append(
+                Bar(f"second pass with --cache vs the first, {shape}{where}", must, aim, ratio, "x faster", True)
+            )
     memory = results.get("memory", {})
     peak = memory["rarestream train"] - memory["state"] if "rarestream train" in memory else None
     found.append(
