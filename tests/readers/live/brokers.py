@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rarestream.readers.live.lines import Lines, LineSource, Position
+from rarestream.readers.live.lines import JoinedLines, Lines, LineSource
 from tests.children import Child
 
 HOME = Path(__file__).parents[3]
@@ -130,29 +130,10 @@ def take(source: LineSource, count: int) -> tuple[list[bytes], list[Lines]]:
     return rows, parts
 
 
-class Joined(Lines):
-    """Several Lines as one: how many come at once depends on how busy the machine is."""
-
-    def __init__(self, parts: Sequence[Lines]) -> None:
-        self.text = b"".join(part.text for part in parts)
-        self._lines = [(part, number) for part in parts for number in range(1, part.text.count(b"\n") + 1)]
-        self._first = parts[0]
-
-    def position(self, lines: int) -> Position:
-        if not lines:
-            return self._first.position(0)
-        part, number = self._lines[lines - 1]
-        return part.position(number)
-
-    def place(self, line: int) -> str:
-        part, number = self._lines[line - 1]
-        return part.place(number)
-
-
 def take_joined(source: LineSource, count: int) -> tuple[list[bytes], Lines]:
     """The next rows, at least so many, and their lines."""
     rows, parts = take(source, count)
-    return rows, Joined(parts)
+    return rows, JoinedLines(parts)
 
 
 def until_note(source: LineSource, word: str) -> str:

@@ -18,6 +18,7 @@ from rarestream.readers.live.addresses import FROM, GIVE_UP, OURS, PATIENCE, Add
 from rarestream.readers.live.lines import LINGER, MOST_TEXT, Lines, LineSource, NoLines, Position
 from rarestream.readers.live.messages import Once, text_of
 from rarestream.readers.live.retries import Retries, wait
+from rarestream.readers.sources import StoppedError
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -67,10 +68,6 @@ HARMLESS = (KafkaError._PARTITION_EOF, KafkaError._TRANSPORT)  # one broker of s
 _CONNECTION = re.compile(r"^\S+/\S+: ")
 _log = logging.getLogger("rarestream.kafka")  # what librdkafka has to say, for who configures it
 _log.addHandler(logging.NullHandler())
-
-
-class StoppedError(Exception):
-    """The source is stopped; what was asked is not wanted any more."""
 
 
 class KafkaSource(LineSource):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ FIRST_ROWS = 1000  # that decide what columns become and which label is positive
 FIRST_WAIT = 5.0  # seconds that the first rows wait for more
 
 
-class LiveStream(Stream):
+class LiveStream(Stream, ABC):
     """An iterable of Blocks that goes on as rows come, made by `follow`.
 
     It can be iterated over once. `stop` ends it; so do the end of a pipe, and `idle` seconds without rows.
@@ -91,6 +92,7 @@ class LiveStream(Stream):
         """Where the source is after the rows that were learned: see `learned`. Ready for JSON."""
         return self._dead_letters.noted(self._position)
 
+    @abstractmethod
     def learned(self, rows: int) -> None:
         """Take note that the first so many rows of the Block yielded last were learned; asking for the next implies it.
 
@@ -99,7 +101,6 @@ class LiveStream(Stream):
         rows : int
             Number of rows, up to all of the Block.
         """
-        raise NotImplementedError
 
     def behind(self) -> str:
         """Return how much waits to be read, such as "1,204 messages behind"; empty if that is not known."""
@@ -128,8 +129,9 @@ class LiveStream(Stream):
         self._passes = 1
         return self._live()
 
+    @abstractmethod
     def _live(self) -> Iterator[Block]:
-        raise NotImplementedError
+        """Yield the rows as they come."""
 
     def _waits(self) -> Iterator[Block]:
         """What to yield while there are no rows."""
