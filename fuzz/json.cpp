@@ -11,6 +11,7 @@
 
 #include "json.hpp"
 #include "picked.hpp"
+#include "promises.hpp"
 
 using namespace rarestream;
 
@@ -41,6 +42,11 @@ features::TablePlan plan_of(unsigned char choice) {
     plan.add_column("w", features::CATEGORY, features::Role::importance);
     plan.add_column("t", features::CATEGORY, features::Role::tag);
     plan.add_column("i", features::CATEGORY, features::Role::ignored);
+    if (choice & 128) {  // of requests
+        plan.most_features = 5;
+        plan.longest_name = 8;
+        plan.forgets = true;
+    }
     if (choice & 32) plan.crosses.push_back({"a*e", features::murmur3("a*e", 0), {0, 4}});
     plan.finish();
     return plan;
@@ -54,6 +60,21 @@ ParsedRows parsed(const features::TablePlan& plan, features::Worker& worker, con
     ParsedRows rows;
     features::TableEncoder encoder(plan, worker, rows);
     json::Parser<features::TableEncoder>(encoder, {stop_after, false}, rows).parse(copy.get(), size);
+    if (plan.forgets) worker.forget(rows.names);
+    return rows;
+}
+
+// As requests are parsed: with the keys of earlier texts. What they are must not matter, nor what was parsed before.
+ParsedRows parsed_request(const features::TablePlan& plan, features::Worker& worker, const char* text, std::size_t size,
+                          std::int64_t stop_after) {
+    const fuzz::ExactCopy copy(text, size);
+    ParsedRows rows;
+    {
+        features::TableEncoder encoder(plan, worker, rows);
+        json::Parser<features::TableEncoder>(encoder, {stop_after, false}, rows, &encoder.json_keys())
+            .parse(copy.data(), size);
+    }
+    if (plan.forgets) worker.forget(rows.names);
     return rows;
 }
 
@@ -108,11 +129,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::int64_t stop_after = data[0] & 64 ? 1 : std::int64_t{1} << 40;
     const char* const text = reinterpret_cast<const char*>(data) + 2;
     size -= 2;
-    static features::Worker worker(plan_of(0));  // its filter takes megabytes; what it remembers is names only
+    // Their filters take megabytes; what they remember is names only, and nothing if the plan forgets.
+    static features::Worker remembering(plan_of(0)), forgetting(plan_of(128));
+    features::Worker& worker = plan.forgets ? forgetting : remembering;
     worker.buckets.clear();
     worker.buckets.resize(plan.columns.size());
     const ParsedRows whole = parsed(plan, worker, text, size, stop_after);
     check_sound(whole, size, stop_after);
+    for (std::size_t i = 0; i < whole.labels.size(); ++i) {
+        require(whole.indptr[i + 1] - whole.indptr[i] <= plan.most_features, "no more features than the limit");
+    }
+    if (plan.forgets) {
+        worker.json_keys = json::KnownKeys();
+        const ParsedRows once = parsed_request(plan, worker, text, size, stop_after);
+        const ParsedRows twice = parsed_request(plan, worker, text, size, stop_after);
+        require(fuzz::same(whole, once), "keys that are known change nothing");
+        require(fuzz::same(once, twice), "what was parsed before changes nothing");
+    }
 
     std::unique_ptr<char[]> copy(new char[size]);
     if (size) std::memcpy(copy.get(), text, size);

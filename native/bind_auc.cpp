@@ -1,11 +1,14 @@
-// Python bindings of the metrics: exact AUC, placements, and the sketch behind StreamingAuc.
+// Python bindings of the metrics: exact AUC, placements, the sketch behind StreamingAuc, and the core of DriftDetector.
 #include "arrays.hpp"
 #include "auc.hpp"
+#include "drift.hpp"
 #include "kernel.hpp"
 #include "placements.hpp"
 #include "rank_sketch_arrays.hpp"
 #include "scored_rows.hpp"
 #include "streaming_sketch.hpp"
+
+#include <cstring>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
@@ -232,6 +235,39 @@ void calibrate(InOut<double> numbers, Labels labels, In<double> scores, Importan
     calibrator_here()(numbers.data(), rows.labels, rows.scores, rows.importances, rows.n);
 }
 
+// (fault, row, alarms); nothing was counted unless the fault is none. An alarm is its row, the row where the fall began,
+// and number, mean and variance of the placements before and after.
+nb::tuple count_in_detector(DriftDetector& detector, Labels labels, In<double> scores, Importances importances) {
+    const ScoredRows<double> rows(labels, scores, importances);
+    const ScoredCheck check = check_scored(rows.labels, rows.scores, rows.importances, rows.n);
+    nb::list alarms;
+    const auto raise = [&](const DriftAlarm& alarm) {
+        const auto &before = alarm.before, &after = alarm.after;
+        alarms.append(nb::make_tuple(alarm.row, alarm.begin, before.n, before.mean(), before.spread(), after.n,
+                                     after.mean(), after.spread()));
+    };
+    if (check.fault == ScoredFault::none) detector.count(rows.labels, rows.scores, rows.importances, rows.n, raise);
+    return nb::make_tuple(check.fault, check.row, alarms);
+}
+
+nb::dict detector_state(const DriftDetector& detector) {
+    std::vector<double> numbers(DRIFT_NUMBERS);
+    std::memcpy(numbers.data(), &detector.numbers(), sizeof(DriftNumbers));
+    nb::dict arrays;
+    arrays["numbers"] = copied(numbers);
+    arrays["scores"] = copied(detector.scores());
+    return arrays;
+}
+
+void load_detector(DriftDetector& detector, nb::dict arrays) {
+    const auto numbers = required_array<double>(arrays, "numbers");
+    if (numbers.size() != DRIFT_NUMBERS) throw std::invalid_argument("array 'numbers' is of another length");
+    DriftNumbers loaded;
+    std::memcpy(&loaded, numbers.data(), sizeof loaded);
+    if (!detector.load(loaded, required_array<double>(arrays, "scores")))
+        throw std::invalid_argument("arrays 'numbers' and 'scores' do not go together");
+}
+
 void bind_auc(nb::module_& m) {
     nb::enum_<ScoredFault>(m, "ScoredFault", nb::is_arithmetic())  // arithmetic: `none` is false
         .value("none", ScoredFault::none)
@@ -271,6 +307,17 @@ void bind_auc(nb::module_& m) {
         .def("totals", &sketch_totals, no_convert())
         .def("state", &sketch_state)
         .def("load", &load_sketch, no_convert());
+
+    nb::class_<DriftDetector>(m, "DriftDetector")
+        .def(nb::init<double, double, std::size_t>(), no_convert("limit"), no_convert("tolerance"), no_convert("window"))
+        .def("count", &count_in_detector, no_convert("labels"), no_convert("scores"), no_convert("importances").none())
+        .def_prop_ro("rows", [](const DriftDetector& it) { return it.numbers().rows; })
+        .def_prop_ro("positives", [](const DriftDetector& it) { return it.numbers().positives; })
+        .def_prop_ro("alarms", [](const DriftDetector& it) { return it.numbers().alarms; })
+        .def_prop_ro("reference", [](const DriftDetector& it) { return it.numbers().reference; })
+        .def_prop_ro("statistic", &DriftDetector::statistic)
+        .def("state", &detector_state)
+        .def("load", &load_detector, no_convert());
 }
 
 }  // namespace rarestream

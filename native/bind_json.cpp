@@ -3,6 +3,7 @@
 #include "dicts.hpp"
 #include "field_pairs.hpp"
 #include "json.hpp"
+#include "json_pairs.hpp"
 #include "picked_tuple.hpp"
 #include "table_parser.hpp"
 
@@ -16,8 +17,42 @@ namespace {
 nb::tuple parse_jsonl(TableParser& parser, In<std::uint8_t> text, std::int64_t stop_after) {
     const auto [begin, size] = text_of(text);
     return parser.rows([=, begin = begin, size = size](features::TableEncoder& encoder, ParsedRows& rows) {
-        json::Parser<features::TableEncoder>(encoder, {stop_after, false}, rows).parse(begin, size);
+        json::Parser<features::TableEncoder>(encoder, {stop_after, false}, rows, &encoder.json_keys()).parse(begin, size);
     });
+}
+
+using json::PairsParser;
+
+void start_pairs(PairsParser* made, std::int64_t features, std::int64_t nonzeros) {
+    if (features < 1 || features > INT32_MAX || nonzeros < 0) throw std::invalid_argument("no such limits of pairs");
+    new (made) PairsParser{{features, nonzeros}};
+}
+
+// Runs `parse()` without the GIL if that pays: whoever releases it may have to wait for it.
+template <class Parse>
+void parse_request(const nb::bytes& text, const Parse& parse) {
+    constexpr std::size_t LARGE = 1 << 15;
+    if (text.size() < LARGE) return parse();
+    nb::gil_scoped_release released;
+    parse();
+}
+
+// The rows of a request, each an object, up to the first that is bad.
+nb::tuple parse_objects(TableParser& parser, const nb::bytes& text) {
+    ParsedRows rows;
+    parse_request(text, [&, begin = text.c_str(), size = text.size()] {
+        parser.encode(rows, [=](features::TableEncoder& encoder, ParsedRows& to) {
+            json::Parser<features::TableEncoder>(encoder, {1, false}, to, &encoder.json_keys()).parse(begin, size);
+        });
+    });
+    return request_tuple(std::move(rows));
+}
+
+nb::tuple parse_pairs(const PairsParser& parser, const nb::bytes& text) {
+    ParsedRows rows;
+    parse_request(
+        text, [&, begin = text.c_str(), size = text.size()] { json::Pairs(parser.limits, 1, rows).parse(begin, size); });
+    return request_tuple(std::move(rows));
 }
 
 nb::tuple survey_jsonl(In<std::uint8_t> text, const std::vector<std::string>& missing) {
@@ -97,7 +132,11 @@ nb::bytes lines_of_entries(const nb::list& entries) {
 
 void bind_json(nb::module_& m, nb::class_<TableParser>& parser) {
     parser.def("parse_jsonl", &parse_jsonl, no_convert("text"), nb::kw_only(), no_convert("stop_after"))
+        .def("parse_objects", &parse_objects, no_convert("text"))
         .def("encode_dicts", &encode_dicts, no_convert("rows"), nb::kw_only(), no_convert("stop_after"));
+    nb::class_<PairsParser>(m, "PairsParser")
+        .def("__init__", &start_pairs, nb::kw_only(), no_convert("features"), no_convert("nonzeros"))
+        .def("parse", &parse_pairs, no_convert("text"));
     m.def("survey_jsonl", &survey_jsonl, no_convert("text"), nb::kw_only(), nb::arg("missing"));
     m.def("pick_jsonl", &pick_jsonl, no_convert("text"), nb::kw_only(), nb::arg("names"), no_convert("rows"),
           no_convert("label"), no_convert("stop_after"));

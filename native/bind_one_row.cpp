@@ -17,6 +17,8 @@
 #include "dicts.hpp"
 #include "features/name_table.hpp"
 #include "gate.hpp"
+#include "json.hpp"
+#include "json_pairs.hpp"
 #include "kernel.hpp"
 #include "streaming_sketch.hpp"
 #include "table_parser.hpp"
@@ -242,6 +244,22 @@ public:
         return scored(rows.indices.get(), rows.values.get(), rows.indptr.back());
     }
 
+    // Rows as JSON has them, one in a text: an object, or a list of pairs.
+    nb::object score_object(const nb::bytes& text, TableParser& parser) {
+        ParsedRows rows;
+        parser.encode(rows, [&](features::TableEncoder& encoder, ParsedRows& to) {
+            json::Parser<features::TableEncoder>(encoder, {1, false}, to, &encoder.json_keys())
+                .parse(text.c_str(), text.size());
+        });
+        return scored(rows);
+    }
+
+    nb::object score_pairs(const nb::bytes& text, const json::PairsParser& parser) {
+        ParsedRows rows;
+        json::Pairs(parser.limits, 1, rows).parse(text.c_str(), text.size());
+        return scored(rows);
+    }
+
 private:
     struct Label {
         std::int8_t sign = 0;
@@ -299,6 +317,11 @@ private:
         return nb::float_(score);
     }
 
+    nb::object scored(const ParsedRows& rows) {
+        if (!rows.bad.empty() || rows.indptr.size() != 2) return nb::none();
+        return scored(rows.indices.get(), rows.values.get(), rows.indptr.back());
+    }
+
     nb::object scored(const std::int32_t* indices, const float* values, std::int64_t size) {
         const std::int64_t indptr[2] = {0, size};
         const RowsView row{indptr, indices, values, nullptr, nullptr, 1};
@@ -343,7 +366,9 @@ void bind_one_row(nb::module_& m) {
         .def("learn_named", &OneRow::learn_named, no_convert(), no_convert().none(), no_convert().none(), no_convert(),
              no_convert().none())
         .def("score", &OneRow::score, no_convert(), no_convert().none())
-        .def("score_named", &OneRow::score_named, no_convert(), no_convert());
+        .def("score_named", &OneRow::score_named, no_convert(), no_convert())
+        .def("score_text", &OneRow::score_object, no_convert(), no_convert())
+        .def("score_text", &OneRow::score_pairs, no_convert(), no_convert());
 }
 
 }  // namespace rarestream

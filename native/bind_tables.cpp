@@ -5,6 +5,7 @@
 #include "table_parser.hpp"
 #include "text.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -15,11 +16,12 @@ namespace rarestream {
 namespace {
 
 using ColumnArgument = std::tuple<std::string, unsigned, int>;   // name, kinds, role
+using RequestLimits = std::pair<std::int64_t, std::size_t>;      // features of a row, bytes of a name
 using CrossArgument = std::pair<std::string, std::vector<int>>;  // name, numbers of its columns
 
 void start(TableParser* made, int bits, bool names, const std::vector<ColumnArgument>& columns,
            const std::vector<CrossArgument>& crosses, const std::vector<std::string>& missing, bool raw, bool counts,
-           bool open, bool characters, int shortest, int longest) {
+           bool open, bool characters, int shortest, int longest, const std::optional<RequestLimits>& request) {
     if (bits < 1 || bits > 30) throw std::invalid_argument("bits must be between 1 and 30");
     if (shortest < 1 || longest < shortest || longest > 16)
         throw std::invalid_argument("n-grams have 1 to 16 words or characters");
@@ -34,6 +36,11 @@ void start(TableParser* made, int bits, bool names, const std::vector<ColumnArgu
     plan.shortest = shortest;
     plan.longest = longest;
     plan.missing = missing;
+    if (request) {
+        plan.most_features = request->first;
+        plan.longest_name = request->second;
+        plan.forgets = true;
+    }
     for (const auto& [name, kinds, role] : columns) plan.add_column(name, kinds, static_cast<features::Role>(role));
     for (const auto& [name, parts] : crosses) {
         for (const int c : parts) {
@@ -124,7 +131,7 @@ void bind_tables(nb::module_& m) {
     parser
         .def("__init__", &start, nb::kw_only(), no_convert("bits"), no_convert("names"), nb::arg("columns"),
              nb::arg("crosses"), nb::arg("missing"), no_convert("raw"), no_convert("counts"), no_convert("open"),
-             no_convert("characters"), no_convert("shortest"), no_convert("longest"))
+             no_convert("characters"), no_convert("shortest"), no_convert("longest"), nb::arg("request") = nb::none())
         .def("parse_csv", &parse_csv, no_convert("text"), nb::kw_only(), nb::arg("columns"), no_convert("delimiter"),
              no_convert("quote"), no_convert("skip_header"), no_convert("stop_after"))
         .def("parse_text", &parse_text, no_convert("text"), nb::kw_only(), no_convert("label"), no_convert("words"),

@@ -6,14 +6,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "features/table.hpp"
+#include "json_keys.hpp"
 #include "parsed_rows.hpp"
 #include "svmlight_digits.hpp"
 #include "utf8.hpp"
@@ -82,6 +82,31 @@ inline bool is_word(char c) {
     return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '+' || c == '-' || c == '.' || c == '_';
 }
 
+// The end of -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)? that starts here; nullptr: it is something else.
+inline const char* number_end(const char* at, bool& whole) {
+    at += *at == '-';
+    bool valid = is_digit(*at);
+    if (*at == '0') {
+        ++at;
+    } else {
+        while (is_digit(*at)) ++at;
+    }
+    whole = true;
+    if (*at == '.') {
+        whole = false;
+        valid &= is_digit(*++at);
+        while (is_digit(*at)) ++at;
+    }
+    if (*at == 'e' || *at == 'E') {
+        whole = false;
+        ++at;
+        if (*at == '+' || *at == '-') ++at;
+        valid &= is_digit(*at);
+        while (is_digit(*at)) ++at;
+    }
+    return valid ? at : nullptr;
+}
+
 // The keys of the objects of a row: finds one that comes twice in an object.
 class KeySet {
 public:
@@ -135,7 +160,11 @@ private:
 template <class Sink>
 class Parser {
 public:
-    Parser(Sink& sink, const Options& options, ParsedRows& rows) : sink_(sink), options_(options), rows_(rows) {}
+    // `known` are keys that were seen before, in rows with the same columns; without it, all are new.
+    Parser(Sink& sink, const Options& options, ParsedRows& rows, KnownKeys* known = nullptr)
+        : sink_(sink), options_(options), rows_(rows), known_(known ? *known : own_.emplace()) {
+        known_.begin_text();
+    }
 
     // The text consists of whole lines; the last line end may be missing.
     void parse(const char* text, std::size_t size) {
@@ -158,17 +187,7 @@ public:
     }
 
 private:
-    static constexpr std::ptrdiff_t PADDING = 64;       // bytes after a line end that may be read
-    static constexpr std::size_t MOST_KNOWN = 1 << 13;  // keys that are remembered
-
-    // A key of rows. Keys mostly come in the same order, so the one that followed last time is tried first.
-    struct Known {
-        std::string name;
-        int column;
-        bool plain;             // whether it is written as it is, without escapes
-        std::int64_t line = 0;  // where it came last
-        int next = -1;          // the key that followed
-    };
+    static constexpr std::ptrdiff_t PADDING = 64;  // bytes after a line end that may be read
 
     // The last lines are parsed where bytes after them may be read, and where each has a line end.
     void copy_line() {
@@ -182,6 +201,7 @@ private:
 
     void whole_row(const char* at) {
         fault_ = 0;
+        ++known_.row;
         keys_.clear();
         sink_.begin_row();
         const char* const invalid = suspicious_ ? first_invalid_utf8(row_, end_) : end_;
@@ -341,29 +361,9 @@ private:
         return to;
     }
 
-    // -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
     const char* number(const char* begin, std::string_view& token, bool& whole) {
-        const char* at = begin + (*begin == '-');
-        bool valid = is_digit(*at);
-        if (*at == '0') {
-            ++at;
-        } else {
-            while (is_digit(*at)) ++at;
-        }
-        whole = true;
-        if (*at == '.') {
-            whole = false;
-            valid &= is_digit(*++at);
-            while (is_digit(*at)) ++at;
-        }
-        if (*at == 'e' || *at == 'E') {
-            whole = false;
-            ++at;
-            if (*at == '+' || *at == '-') ++at;
-            valid &= is_digit(*at);
-            while (is_digit(*at)) ++at;
-        }
-        if (!valid || is_word(*at)) return break_rule(Rule::number, begin, shown_word(begin));
+        const char* const at = number_end(begin, whole);
+        if (!at || is_word(*at)) return break_rule(Rule::number, begin, shown_word(begin));
         token = {begin, static_cast<std::size_t>(at - begin)};
         return at;
     }
@@ -391,24 +391,24 @@ private:
         at = space(at);
         if (*at == '}') return at + 1;
         const std::uint64_t object = keys_.new_object();
-        int* follows = &first_;
+        int* follows = &known_.first;
         while (true) {
             if (*at != '"') return break_rule(Rule::key, at, shown_word(at));
             const char* const quote = at++;
             std::string_view key;
             int c = -1;
             int k = *follows;
-            if (k >= 0 && is_next(known_[static_cast<std::size_t>(k)], at)) {
-                at += known_[static_cast<std::size_t>(k)].name.size() + 1;
+            if (k >= 0 && is_next(known_[k], at)) {
+                at += known_[k].name.size() + 1;
             } else {
                 if (!(at = string(at, key))) return nullptr;
                 k = *follows = remembered(key, c);
             }
             bool first = true;
             if (k >= 0) {
-                Known& known = known_[static_cast<std::size_t>(k)];
-                first = known.line != rows_.lines_read;
-                known.line = rows_.lines_read;
+                KnownKeys::Known& known = known_[k];
+                first = known.row != known_.row;
+                known.row = known_.row;
                 key = known.name;
                 c = known.column < -1 ? sink_.other_column(key) : known.column;
                 follows = &known.next;
@@ -428,26 +428,22 @@ private:
         }
     }
 
-    bool is_next(const Known& known, const char* at) const {
+    bool is_next(const KnownKeys::Known& known, const char* at) const {
         const std::size_t size = known.name.size();
         return known.plain && end_ - at > static_cast<std::ptrdiff_t>(size) && at[size] == '"' &&
                std::memcmp(at, known.name.data(), size) == 0;
     }
 
-    // The number of a key in `known_`; -1: there are too many, and `c` is its column.
+    // The number of a key in `known_`; -1: it is not kept there, and `c` is its column.
     int remembered(std::string_view key, int& c) {
-        const auto found = by_name_.find(key);
-        if (found != by_name_.end()) return found->second;
+        const int k = known_.find(key);
+        if (k >= 0) return k;
         c = sink_.column(key);
         if (c < 0 && sink_.open()) c = sink_.other_column(key);
-        if (known_.size() >= MOST_KNOWN) return -1;
         const bool plain = std::none_of(key.begin(), key.end(), [](char byte) {
             return byte == '"' || byte == '\\' || static_cast<unsigned char>(byte) < 0x20;
         });
-        known_.push_back({std::string(key), c, plain});
-        const int k = static_cast<int>(known_.size()) - 1;
-        by_name_.emplace(known_.back().name, k);
-        return k;
+        return known_.add(key, c, plain);
     }
 
     const char* cell(int c, std::string_view key, const char* at) {
@@ -613,9 +609,8 @@ private:
     Options options_;
     ParsedRows& rows_;
     bool suspicious_ = false;  // whether some line is not UTF-8
-    std::deque<Known> known_;
-    std::unordered_map<std::string_view, int> by_name_;  // of `known_`
-    int first_ = -1;                                     // the key that came first
+    std::optional<KnownKeys> own_;
+    KnownKeys& known_;
     KeySet keys_;
     std::string path_;
     std::vector<char> last_;

@@ -25,14 +25,34 @@ inline nb::object python_tags(const ParsedRows& rows) {
     return tags;
 }
 
-// Bad rows are (line, column, rule, token, field).
+// A bad row is (line, column, rule, token, field).
+inline nb::tuple python_bad_row(const BadRow& row) {
+    return nb::make_tuple(row.line, row.column, row.rule, nb::bytes(row.token.data(), row.token.size()),
+                          python_text(row.field));
+}
+
 inline nb::list python_bad_rows(const ParsedRows& rows) {
     nb::list bad;
-    for (const BadRow& row : rows.bad) {
-        bad.append(nb::make_tuple(row.line, row.column, row.rule, nb::bytes(row.token.data(), row.token.size()),
-                                  python_text(row.field)));
-    }
+    for (const BadRow& row : rows.bad) bad.append(python_bad_row(row));
     return bad;
+}
+
+inline nb::object python_names(ParsedRows& rows) {
+    return rows.names.size() ? nb::cast(std::move(rows.names)) : nb::object(nb::none());
+}
+
+inline nb::object python_importances(const ParsedRows& rows) {
+    return rows.importances.empty() ? nb::object(nb::none()) : nb::cast(copied(rows.importances));
+}
+
+// The rows of a request: (indptr, indices, values, width, importances, names, first bad row). A request has often a single
+// row, for which arrays that nobody needs would take longer than parsing.
+inline nb::tuple request_tuple(ParsedRows&& rows) {
+    nb::object bad = rows.bad.empty() ? nb::object(nb::none()) : nb::object(python_bad_row(rows.bad.front()));
+    const std::size_t nonzeros = static_cast<std::size_t>(rows.indptr.back());
+    nb::object importances = python_importances(rows), names = python_names(rows);
+    return nb::make_tuple(read_only_copy(rows.indptr), read_only(std::move(rows.indices), nonzeros),
+                          read_only(std::move(rows.values), nonzeros), rows.width, importances, names, bad);
 }
 
 inline nb::tuple parsed_rows_tuple(ParsedRows&& rows) {
@@ -41,10 +61,9 @@ inline nb::tuple parsed_rows_tuple(ParsedRows&& rows) {
     for (const std::string& text : rows.label_texts) label_texts.append(python_text(text));
     const std::size_t nonzeros = static_cast<std::size_t>(rows.indptr.back());
     nb::object tags = python_tags(rows);
-    nb::object names = rows.names.size() ? nb::cast(std::move(rows.names)) : nb::object(nb::none());
+    nb::object importances = python_importances(rows), names = python_names(rows);
     return nb::make_tuple(read_only_copy(rows.indptr), read_only(std::move(rows.indices), nonzeros),
-                          read_only(std::move(rows.values), nonzeros), rows.width, copied(rows.labels),
-                          rows.importances.empty() ? nb::object(nb::none()) : nb::cast(copied(rows.importances)), tags,
+                          read_only(std::move(rows.values), nonzeros), rows.width, copied(rows.labels), importances, tags,
                           copied(rows.lines), copied(rows.columns), rows.lines_read, bad,
                           rows.labels_are_texts ? nb::object(label_texts) : nb::object(nb::none()), names);
 }

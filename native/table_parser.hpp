@@ -25,10 +25,25 @@ struct TableParser {
         ParsedRows rows;
         {
             nb::gil_scoped_release released;
-            features::TableEncoder encoder(plan, workers.mine(plan), rows);
-            parse(encoder, rows);
+            encode(rows, parse);
         }
         return parsed_rows_tuple(std::move(rows));
+    }
+
+    // The same for rows that stay here: the GIL is up to the caller.
+    template <class Parse>
+    void encode(ParsedRows& rows, const Parse& parse) {
+        features::Worker& worker = workers.mine(plan);
+        const bool forgets = plan.forgets && worker.filter;
+        if (forgets) rows.names.most_text = features::MOST_NAMES_OF_REQUEST;
+        try {
+            features::TableEncoder encoder(plan, worker, rows);
+            parse(encoder, rows);
+        } catch (...) {  // what was collected so far is lost
+            if (forgets) worker = features::Worker(plan);
+            throw;
+        }
+        if (forgets) worker.forget(rows.names);
     }
 };
 

@@ -26,6 +26,7 @@ public:
         : mask_((std::uint32_t{1} << bits) - 1), filter_(filter), rows_(rows), hash_names_(hash_names(isa)),
           sort_short_(sort_short_row(isa)) {
         grow(1 << 8);
+        if (filter) new_names_.reserve(64);
     }
 
     // Makes room for so many features, which spares copies.
@@ -34,6 +35,8 @@ public:
     }
 
     std::int64_t nonzeros() const { return filled_; }  // of all rows, the current one included
+
+    std::int64_t row_size() const { return filled_ - begin_; }
 
     void begin_row() { begin_ = filled_; }
 
@@ -118,7 +121,9 @@ public:
                 }
             }
         }
-        for (const NewName& kept : new_names_) rows_.names.add(kept.hash, kept.space, kept.name);
+        for (const NewName& kept : new_names_) {
+            if (!rows_.names.add(kept.hash, kept.space, kept.name)) filter_->forget(kept.hash);
+        }
         new_names_.clear();
         rows_.indptr.push_back(filled_);
         if (filled_ > begin_) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -23,11 +24,16 @@ namespace rarestream::features {
 constexpr char NAMESPACE_END = '^';        // between namespace and name, as in device^phone
 constexpr std::size_t LONGEST_NAME = 255;  // bytes of a name that are remembered; the hash is of all of it
 
+// Bytes of names that the rows of a request may bring, as much as a name table takes by default: a short text can have
+// many features with the same long namespace.
+constexpr std::size_t MOST_NAMES_OF_REQUEST = std::size_t{64} << 20;
+
 // Names in the order in which a thread first saw them.
 struct NewNames {
     std::vector<std::uint32_t> hashes;  // all 32 bits; the slot is the low ones
     std::vector<std::size_t> ends;      // of each name in `text`
     std::string text;                   // namespace^name of each, one after the other
+    std::size_t most_text = std::numeric_limits<std::size_t>::max();
 
     std::size_t size() const { return hashes.size(); }
 
@@ -44,12 +50,20 @@ struct NewNames {
         return name.substr(0, size);
     }
 
-    void add(std::uint32_t hash, std::string_view space, std::string_view name) {
+    // False: there is no room for more text, and it was not added.
+    bool add(std::uint32_t hash, std::string_view space, std::string_view name) {
+        if (text.size() > most_text) return false;
+        if (hashes.empty()) {  // those of a row that comes alone
+            hashes.reserve(64);
+            ends.reserve(64);
+            text.reserve(1024);
+        }
         hashes.push_back(hash);
         text.append(shortened(space));
         text.push_back(NAMESPACE_END);
         text.append(shortened(name));
         ends.push_back(text.size());
+        return true;
     }
 };
 

@@ -22,6 +22,7 @@
 #include "features/hashed_rows.hpp"
 #include "features/per_thread.hpp"
 #include "features/soft_buckets.hpp"
+#include "json_keys.hpp"
 #include "parsed_rows.hpp"
 
 namespace rarestream::features {
@@ -51,6 +52,8 @@ enum class TableRule : int {
     role = 9,        // a list or an object as label, importance or tag
     utf8 = 10,       // bytes that are not UTF-8 as text, in a source with types
     product = 11,    // a cross of raw numbers beyond float32
+    long_name = 12,  // beyond the limit of a plan
+    features = 13,   // more of them in a row than the limit of a plan
 };
 
 struct Column {
@@ -80,6 +83,10 @@ struct TablePlan {
     std::vector<Column> columns;
     std::vector<Cross> crosses;
     std::vector<std::string> missing;
+    // For rows of requests: limits of a row, and whether the names of a text do not depend on what was parsed before.
+    std::int64_t most_features = std::numeric_limits<std::int64_t>::max();
+    std::size_t longest_name = std::numeric_limits<std::size_t>::max();
+    bool forgets = false;
     std::unordered_map<std::string_view, int> by_name;  // of `columns`
 
     int add_column(std::string name, unsigned kinds, Role role) {
@@ -191,8 +198,17 @@ struct Worker {
 
     std::unique_ptr<NameFilter> filter;
     std::vector<std::unique_ptr<Buckets>> buckets;
+    std::vector<std::uint64_t*> named;  // entries of `buckets` that are to be forgotten
     Arena arena;
     HashSet seen;
+    json::KnownKeys json_keys;
+
+    // The names that were collected are to be collected again when they come again.
+    void forget(const NewNames& collected) {
+        for (const std::uint32_t hash : collected.hashes) filter->forget(hash);
+        for (std::uint64_t* const entry : named) *entry = 0;
+        named.clear();
+    }
 };
 
 // The workers of a parser: one for each thread, so that a thread meets the chunks in their order (see new_names.hpp).
@@ -217,6 +233,7 @@ public:
     }
 
     Arena& arena() { return worker_.arena; }
+    json::KnownKeys& json_keys() { return worker_.json_keys; }
 
     // To be called before the first row, with about as many features as there will be.
     void reserve(std::size_t features) { hashed_.reserve(features); }
@@ -236,6 +253,10 @@ public:
     int other_column(std::string_view name, std::uint32_t seed) {
         other_.space = name;
         other_.seed = seed;
+        if (name.size() > plan_.longest_name) {
+            // A copy: where the name is, in the row or among those that a parser knows, must not matter.
+            fail(TableRule::long_name, name, worker_.arena.copy(name.substr(0, LONGEST_TOKEN)));
+        }
         return OTHER;
     }
 
@@ -244,8 +265,6 @@ public:
         worker_.arena.clear();
         for (const int c : crossed_) parts_[static_cast<std::size_t>(c)].clear();
         crossed_.clear();
-        for (std::uint64_t* const entry : named_) *entry = 0;  // their row was dropped, and their names with it
-        named_.clear();
         fault_ = TableRule::none;
         label_ = std::numeric_limits<double>::quiet_NaN();
         importance_ = 1;
@@ -258,7 +277,7 @@ public:
     // A cell of a text file, whose type nobody has said. Most are plain categories, for which there is a short way.
     RARESTREAM_ALWAYS_INLINE void text(int c, std::string_view cell) {
         const Column& column = at(c);
-        if (!column.plain || cell.empty()) return typed_text(c, cell);
+        if (!column.plain || cell.empty() || cell.size() > plan_.longest_name) return typed_text(c, cell);
         hashed_.feature(column.seed, column.space, cell, 1);
     }
 
@@ -445,6 +464,7 @@ public:
 
     // A category by its hash, in the first row that has it and is not dropped.
     void first_category(int c, std::uint32_t hash, std::string_view text) {
+        if (text.size() > plan_.longest_name) return fail(TableRule::long_name, c, text);
         hashed_.add(hash, at(c).space, text, 1);
         if (at(c).crossed) part(c, text, 1);
     }
@@ -459,12 +479,14 @@ public:
             joined_.assign(path).append(1, '.').append(key);
             return fail(std::isfinite(value) ? TableRule::large : TableRule::finite, joined_, NumberText(value).text());
         }
-        if (value != 0) hashed_.feature(seed, kept_path(path), worker_.arena.copy(key), static_cast<float>(value));
+        if (value == 0 || beyond_limits(path, key)) return;
+        hashed_.feature(seed, kept_path(path), worker_.arena.copy(key), static_cast<float>(value));
     }
 
     void entry(std::string_view path, std::uint32_t seed, std::string_view key, std::string_view text) {
         if (text.empty() || is_missing(text)) return;
         joined_.assign(key).append(1, '=').append(text);
+        if (beyond_limits(path, joined_)) return;
         hashed_.feature(seed, kept_path(path), worker_.arena.copy(joined_), 1);
     }
 
@@ -485,12 +507,14 @@ public:
     // Ends a row. False: it breaks a rule; `line` and `column` then say where.
     bool end_row(std::int64_t line, std::int32_t column, std::int64_t fault_column) {
         if (fault_ == TableRule::none && !plan_.crosses.empty()) crosses();
+        if (hashed_.row_size() > plan_.most_features) fail(TableRule::features, std::string_view(), {});
         if (fault_ == TableRule::none && !hashed_.end_row()) fail(TableRule::sum, std::string_view(), {});
         if (fault_ != TableRule::none) {
-            hashed_.drop_row();
+            drop_row();
             rows_.bad.push_back({line, fault_column, static_cast<int>(fault_), token_, field_});
             return false;
         }
+        if (plan_.forgets) worker_.named.insert(worker_.named.end(), named_.begin(), named_.end());
         named_.clear();
         rows_.labels.push_back(label_);
         rows_.lines.push_back(line);
@@ -500,7 +524,11 @@ public:
         return true;
     }
 
-    void drop_row() { hashed_.drop_row(); }
+    void drop_row() {
+        hashed_.drop_row();
+        for (std::uint64_t* const entry : named_) *entry = 0;  // their names are dropped, too
+        named_.clear();
+    }
 
 private:
     static constexpr int OTHER = -2;
@@ -540,7 +568,18 @@ private:
         parts.push_back({name, value});
     }
 
+    // Whether a feature must not be added. Objects, lists and text may have many in little text, so that they are counted
+    // while they come; of other cells, those of a row are counted when it ends.
+    bool beyond_limits(std::string_view space, std::string_view name) {
+        if (name.size() > plan_.longest_name || space.size() > plan_.longest_name) {
+            fail(TableRule::long_name, space.substr(0, LONGEST_TOKEN), name.size() > plan_.longest_name ? name : space);
+            return true;
+        }
+        return hashed_.row_size() > plan_.most_features;
+    }
+
     void category(int c, const Column& column, std::string_view name) {
+        if (name.size() > plan_.longest_name) return fail(TableRule::long_name, c, name);
         hashed_.feature(column.seed, column.space, name, 1);
         if (column.crossed) part(c, name, 1);
     }
@@ -549,7 +588,7 @@ private:
     void once(int c, std::uint32_t seed, std::string_view space, std::string_view name, bool crossed) {
         const std::uint32_t hash = murmur3(name, seed);
         const bool first = worker_.seen.insert(hash);
-        if (!first && !plan_.counts) return;
+        if ((!first && !plan_.counts) || beyond_limits(space, name)) return;
         hashed_.add(hash, space, name, 1);
         if (crossed && first) part(c, name, 1);
     }
@@ -702,6 +741,7 @@ private:
     void product(const Cross& cross, std::size_t depth, float value) {
         if (depth == cross.columns.size()) {
             if (!(std::fabs(value) <= std::numeric_limits<float>::max())) return fail(TableRule::product, cross.name, {});
+            if (hashed_.row_size() > plan_.most_features) return;
             hashed_.feature(cross.seed, cross.name, worker_.arena.copy(joined_), value);
             return;
         }

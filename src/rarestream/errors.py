@@ -27,7 +27,11 @@ class RowError(DataError):
         What is wrong with the row; continues "this row ...".
     place : str or None
         File and line of the row, if known.
+    scores : array of float64 or None
+        Of `Model.learn`: the scores of the rows before it, which were learned.
     """
+
+    scores: Any = None
 
     def __init__(self, where: str, row: int, reason: str, place: str | None = None) -> None:
         super().__init__(

@@ -244,7 +244,9 @@ class Model:
         for warning in said:
             warnings.warn(warning, stacklevel=2)
         if learned < len(block):
-            raise RowError("Model.learn", learned, block.changed() or self._refusal(learned))
+            error = RowError("Model.learn", learned, block.changed() or self._refusal(learned))
+            error.scores = scores[:learned]
+            raise error
         return scores
 
     def _learn(self, block: Block, scores: NDArray[np.float64], again: bool) -> tuple[int, list[UserWarning]]:
@@ -408,6 +410,27 @@ class Model:
         if not named:
             return one.score(indices, values) if space is None else None
         return None if space is None or space.plan is None else one.score_named(indices, space.parser(names=False))
+
+    def score_text(self, text: bytes, parser: _native.TableParser | _native.PairsParser) -> float | None:
+        """Score a row that is written in JSON, in one call of the core.
+
+        Parameters
+        ----------
+        text : bytes
+            The row: an object, or a list of [index, value].
+        parser : TableParser or PairsParser
+            Of rows of the model's feature space; `rarestream.serve` has it.
+
+        Returns
+        -------
+        float or None
+            As `score` gives it; None if it has to go another way.
+        """
+        one = self._one
+        if one is None:
+            self.prepare_one()
+            one = self._one
+        return None if one is None else one.score_text(text, parser)
 
     def prepare_one(self) -> None:
         """Make what the next rows that come alone are learned and scored with, unless another thread learns."""
@@ -904,6 +927,14 @@ class Model:
                 largest = padded(largest[: self._n_features], self._n_features)  # an engine may have less room
             return Weights(weight, self._engine.tally, largest)
 
+    def weights_between(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the weights of some features, as `weights` has them: of those below `n_features`.
+
+        For readers that must not take long: a model may have millions.
+        """
+        with self._reading("weights_between"):
+            return self._engine.weights(start, max(start, min(stop, self._n_features)))
+
     def rank_keys(self) -> NDArray[Any]:
         """Return a number for each feature: a smaller model keeps the weights whose numbers have the largest size.
 
@@ -962,9 +993,11 @@ class Model:
     @property
     def metrics(self) -> dict[str, float]:
         """The progressive AUC as a file stores it; empty before both classes were seen."""
-        auc = self.progress.auc
-        if self.kind == "scoring" or auc != auc:  # scoring only: what the file said when it was made
+        if self.kind == "scoring":  # what the file said when it was made
             return self._metrics
+        auc = self.progress.auc
+        if auc != auc:
+            return {}
         return {"progressive_auc": float(auc), "auc_low": auc.low, "auc_high": auc.high, "auc_bound": auc.bound}
 
     @property
@@ -1072,6 +1105,34 @@ class Model:
         refitted = Model._of(decode(*pruning.cut(header, changed, np.flatnonzero(weight)), "model"))
         refitted.calibration = calibration if self.calibrate else None
         return refitted
+
+    def with_half_life(self, rows: float) -> Model:
+        """Return a copy of the model that continues with another half-life, from all that was learned.
+
+        The copy gives the same scores, up to rounding: only rows that are learned from now on make a difference. This
+        model does not change; both may learn on, side by side. `DriftDetector` tells when that may be worth while.
+
+        Parameters
+        ----------
+        rows : float, >= 100, or 0
+            Number of rows after which a row counts half. 0: rows do not fade any more.
+
+        Returns
+        -------
+        Model
+            The copy. It shares the feature space with this model.
+
+        Raises
+        ------
+        ValueError
+            If the learner has no half-life, still races settings, or has others that cannot be combined with one.
+        ModelFileError
+            If the model was saved for scoring only.
+        """
+        copy = Model.from_bytes(self.to_bytes(self.kind))
+        copy._engine = copy._engine.with_half_life(rows)
+        copy._features, copy._space = self._features, self._space
+        return copy
 
     # -- files
 

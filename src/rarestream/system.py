@@ -178,7 +178,7 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             if WINDOWS:  # which cannot rename an open file
                 file.close()
             os.replace(temporary, target)
-            _flush_folder(os.path.dirname(target))
+            flush_folder(os.path.dirname(target))
     except BaseException as error:
         _remove(temporary)
         if not isinstance(error, OSError) or isinstance(error, OutputError | BrokenPipeError):
@@ -281,11 +281,23 @@ def _cannot(path: str | os.PathLike[str], error: OSError) -> OutputError:
     return OutputError(f"{plain(path)}: cannot be written ({error.strerror}). Choose another name or folder.")
 
 
-def _flush_folder(folder: str) -> None:
+def flush_folder(folder: str) -> None:
     """Flush a folder to disk, so that a new name in it outlives a power cut, where the file system can do that."""
-    with contextlib.suppress(OSError):  # Windows opens no folders
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with contextlib.suppress(OSError):
+        sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Flush a folder to disk, as `flush_folder` does, and raise OSError if the disk reports an error."""
+    if WINDOWS:  # which opens no folders
+        return
+    import errno
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that cannot do it
+            raise
+    finally:
+        os.close(handle)

@@ -144,6 +144,16 @@ class Engine(ABC):
         """Return this engine, if groups of rows can learn apart and be merged; ValueError if they cannot."""
         raise ValueError(no_rules(self.learner))
 
+    def with_half_life(self, half_life: float) -> Engine:
+        """Return an engine that continues from this state, which it takes over, with another half-life.
+
+        ValueError if this engine does not run one learner that can have a half-life.
+        """
+        raise ValueError(
+            f"Model.with_half_life: {self.learner.name} still compares settings, some of which may have half-lives of "
+            "their own. Call finish_race() first: the model then continues with the leading setting."
+        )
+
     def header(self) -> dict[str, Any]:
         """Return the entries of a file's header that `load` needs besides the learner."""
         return {}

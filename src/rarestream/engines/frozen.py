@@ -65,6 +65,9 @@ class Frozen(Engine):
     def in_groups(self) -> GroupEngine:
         raise self._refused("train_group")
 
+    def with_half_life(self, half_life: float) -> Engine:
+        raise self._refused("Model.with_half_life")
+
     def _refused(self, where: str) -> ModelFileError:
         other = advice("Load one saved with kind='resumable'", "Use one trained without --scoring-only")
         return ModelFileError(f"{where}: this model was saved for scoring only. {other} to continue.")

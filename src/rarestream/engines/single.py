@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,27 @@ class Single(GroupEngine):
         limit = min(n_features, self.state.features)
         core = self._kernel.core
         return _native.OneRow(core, table, tally, largest, self.scale_code, gate, progress, calibration, limit)
+
+    def with_half_life(self, half_life: float) -> Single:
+        before = self.learner.settings.get("half_life")
+        if before is None:
+            raise ValueError(
+                f"Model.with_half_life: {self.learner.name} has no half_life; dual-auc, dual-logistic, ftrl-auc and "
+                "ftrl-proximal have one."
+            )
+        change: dict[str, Any] = {"half_life": half_life}
+        learner = dataclasses.replace(self.learner, **change)
+        # z and n are in units that depend on the half-life and on the rows so far: native/half_life.hpp.
+        rows = float(self.tally[:2].sum())
+        old, new = (
+            _native.half_life_units(rows, one) if one else (1.0, 1.0) for one in (before, learner.settings["half_life"])
+        )
+        table = self.state.table
+        for start, stop in self.chunks(len(table)):
+            used = start + np.flatnonzero(table[start:stop, 1])  # memory that no row has touched stays so
+            for column, (now, later) in enumerate(zip(old, new, strict=True)):
+                table[used, column] *= table.dtype.type(later / now)
+        return Single(learner, self.scale, self.state)
 
     def weights(self, start: int, stop: int) -> NDArray[Any]:
         return self._kernel.weights(self.state, start, stop)

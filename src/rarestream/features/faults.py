@@ -17,6 +17,8 @@ CELL_RULES = {
     9: "column {field} is a label, importance or tag and must be a single value, got {token}.",
     10: "column {field} has bytes that are not text in UTF-8, {token}. ",
     11: "the cross {field}: the product of the numbers of this row is beyond float32. Scale the values down.",
+    12: "a name of {field} is too long, {token}. ",
+    13: "this row has too many features. ",
 }
 
 # Messages for the numbers of dicts::Rule. {token} is the name of a type, or text; {field} a key, or the path to it.
@@ -30,13 +32,18 @@ DICT_RULES = {
 }
 
 
-def cell_message(rule: int, field: str, token: bytes) -> str | None:
-    """Return what is wrong with a cell of a table; None for rules of the format's own."""
+def cell_message(rule: int, field: str, token: bytes, planned: bool = False) -> str | None:
+    """Return what is wrong with a cell of a table; None for rules of the format's own.
+
+    `planned`: the plan of the columns cannot be changed any more, so that no options can help.
+    """
     message = CELL_RULES.get(rule)
     if message is None:
         return None
     message = message.format(field=repr(plain(field)), token=quoted(token))
     text = token.decode(errors="replace")
+    if planned:
+        return message.rstrip()
     if rule in (1, 4):
         message += "If it is a category, pass " + advice(f"categorical=[{field!r}]", f"--categorical {field}")
         message += f"; if this text means a missing value, {advice(f'missing=[{text!r}]', f'--missing {text}')}."

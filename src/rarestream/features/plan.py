@@ -145,7 +145,16 @@ class NgramSizes(NamedTuple):
 FEATURE, LABEL, IMPORTANCE, TAG, IGNORED = range(5)  # features::Role
 
 
-def table_parser(plan: TablePlan, bits: int, names: bool) -> tuple[_native.TableParser, dict[str, int]]:
+class RequestLimits(NamedTuple):
+    """What the rows of a request may have."""
+
+    features: int  # of a row
+    name_bytes: int  # of a name or a namespace
+
+
+def table_parser(
+    plan: TablePlan, bits: int, names: bool, request: RequestLimits | None = None
+) -> tuple[_native.TableParser, dict[str, int]]:
     """Return the native parser that follows a plan, and its numbers of the columns.
 
     Parameters
@@ -156,6 +165,8 @@ def table_parser(plan: TablePlan, bits: int, names: bool) -> tuple[_native.Table
         Base-2 logarithm of the number of slots.
     names : bool
         Whether the parser collects names.
+    request : RequestLimits, optional
+        For a parser of requests: what their rows may have. It collects all names of a text, whatever it met before.
     """
     roles = {plan.label: LABEL, plan.importance: IMPORTANCE, plan.tag: TAG}
     roles.pop(None, None)
@@ -179,6 +190,7 @@ def table_parser(plan: TablePlan, bits: int, names: bool) -> tuple[_native.Table
         characters=characters,
         shortest=shortest,
         longest=longest,
+        request=request,
     )
     return parser, numbers
 

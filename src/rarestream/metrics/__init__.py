@@ -1,6 +1,6 @@
 """Metrics of a ranking: AUC, exact, streaming and windowed, with confidence intervals; partial AUC, average precision,
-recall; AUC within groups and of several classes; the calibration that makes probabilities of scores, and measures of
-probabilities; curves; thresholds by a rule.
+recall; AUC within groups and of several classes; a detector of an AUC that falls; the calibration that makes
+probabilities of scores, and measures of probabilities; curves; thresholds by a rule.
 
 Names that a model does not need are imported when first used.
 """
@@ -18,6 +18,7 @@ from rarestream.metrics.windowed import WindowedAuc
 
 if TYPE_CHECKING:
     from rarestream.metrics.classes import ClassesAuc, pairwise_auc
+    from rarestream.metrics.drift import Alarm, DriftDetector
     from rarestream.metrics.groups import GroupAuc, GroupTable, group_auc
     from rarestream.metrics.partial import partial_auc
     from rarestream.metrics.plots import (
@@ -40,11 +41,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Alarm",
     "Bounded",
     "Calibration",
     "ClassesAuc",
     "Costs",
     "Decision",
+    "DriftDetector",
     "Estimate",
     "GroupAuc",
     "GroupTable",
@@ -77,6 +80,7 @@ __all__ = [
 ]
 _MODULES = {
     "classes": ["ClassesAuc", "pairwise_auc"],
+    "drift": ["Alarm", "DriftDetector"],
     "groups": ["GroupAuc", "GroupTable", "group_auc"],
     "partial": ["partial_auc"],
     "plots": [

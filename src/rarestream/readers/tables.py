@@ -306,20 +306,8 @@ class PlannedTable:
         reading : Reading
             The pass; whether rows need labels decides if the label's column may be missing.
         """
-        plan, known = self.plan, set(names)
-        wanted = [column.name for column in plan.columns if column.kinds]
-        wanted += [name for name in (plan.importance,) if name is not None]
         optional = reading.options.labels_optional
-        if not optional:
-            wanted += [name for name in (plan.label,) if name is not None]
-        absent = [name for name in wanted if name not in known]
-        if absent:
-            shown = ", ".join(repr(name) for name in absent[:5]) + (" and more" if len(absent) > 5 else "")
-            columns = f"columns {shown} are" if len(absent) > 1 else f"column {shown} is"
-            raise DataError(
-                f"{place}: the {columns} missing, which the first rows or the model had. Use data with the same "
-                "columns, or train a new model."
-            )
+        require_columns(place, self.plan, names, (self.plan.importance, None if optional else self.plan.label))
         new = [name for name in names if name not in self.numbers]
         if new:
             shown = ", ".join(repr(name) for name in new[:5]) + (" and more" if len(new) > 5 else "")
@@ -328,6 +316,32 @@ class PlannedTable:
             if note not in reading.notes:
                 reading.notes.append(note)
         return [self.numbers.get(name, -1) for name in names]
+
+
+def require_columns(place: str, plan: TablePlan, names: Sequence[str], roles: Sequence[str | None] = ()) -> None:
+    """Raise DataError if a column is missing that has features, or one of those that are no features.
+
+    Parameters
+    ----------
+    place : str
+        The file, for messages.
+    plan : TablePlan
+        The plan of the table's columns.
+    names : sequence of str
+        The columns that there are.
+    roles : sequence of str or None
+        Columns that are no features and that must be there as well; None is none.
+    """
+    known = set(names)
+    wanted = [column.name for column in plan.columns if column.kinds] + [name for name in roles if name is not None]
+    absent = [name for name in wanted if name not in known]
+    if absent:
+        shown = ", ".join(repr(name) for name in absent[:5]) + (" and more" if len(absent) > 5 else "")
+        columns = f"columns {shown} are" if len(absent) > 1 else f"column {shown} is"
+        raise DataError(
+            f"{place}: the {columns} missing, which the first rows or the model had. Use data with the same "
+            "columns, or train a new model."
+        )
 
 
 def require_label(place: str, plan: TablePlan, names: Sequence[str], reading: Reading) -> None:

@@ -34,6 +34,8 @@ def library() -> Any:
     found.rd_kafka_mock_topic_delete.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
     found.rd_kafka_mock_topic_set_error.restype = None
     found.rd_kafka_mock_topic_set_error.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+    found.rd_kafka_mock_group_initial_rebalance_delay_ms.restype = None
+    found.rd_kafka_mock_group_initial_rebalance_delay_ms.argtypes = [ctypes.c_void_p, ctypes.c_int32]
     found.rd_kafka_mock_broker_set_down.argtypes = [ctypes.c_void_p, ctypes.c_int32]
     found.rd_kafka_mock_broker_set_up.argtypes = [ctypes.c_void_p, ctypes.c_int32]
     return found
@@ -46,6 +48,7 @@ def main() -> None:
     if not client:
         raise SystemExit(error.value.decode())
     cluster = kafka.rd_kafka_mock_cluster_new(client, 1)
+    kafka.rd_kafka_mock_group_initial_rebalance_delay_ms(cluster, 100)  # consumers of a group begin at once
     print(kafka.rd_kafka_mock_cluster_bootstraps(cluster).decode(), flush=True)
     for line in sys.stdin:
         command, *words = line.split()

@@ -88,16 +88,22 @@ class JsonlParser(LineParser):
         )
 
     def message(self, bad: BadRow) -> str:
-        from rarestream.readers.parser import quoted
-
-        message = table_message(bad) or RULES[bad.rule].format(quoted(bad.token))
+        message = table_message(bad) or json_message(bad)
         if bad.rule == OBJECT and bad.token.startswith(b"["):
             message += " If the file is one array of objects, jq -c '.[]' puts each on a line."
-        elif bad.rule in (VALUE, NUMBER) and bad.token.lower().strip(b"-+") in (b"nan", b"inf", b"infinity"):
-            message += " A missing value is null, or a key that is left out."
-        elif bad.rule in (OBJECT, VALUE, 21) and bad.token.startswith(b"'"):
-            message += " JSON has double quotes."
         return message
+
+
+def json_message(bad: BadRow) -> str:
+    """Return what is wrong with a row that breaks a rule of JSON."""
+    from rarestream.readers.parser import quoted
+
+    message = RULES[bad.rule].format(quoted(bad.token))
+    if bad.rule in (VALUE, NUMBER) and bad.token.lower().strip(b"-+") in (b"nan", b"inf", b"infinity"):
+        message += " A missing value is null, or a key that is left out."
+    elif bad.rule in (OBJECT, VALUE, 21) and bad.token.startswith(b"'"):
+        message += " JSON has double quotes."
+    return message
 
 
 FORMAT = text_format("jsonl", (".jsonl", ".ndjson"), TableOptions, JsonlParser, "JSON lines: one object per line.")

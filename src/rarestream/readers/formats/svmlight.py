@@ -74,7 +74,7 @@ class SvmlightParser(LineParser):
         return parsed_rows(rows)
 
     def message(self, bad: BadRow) -> str:
-        message = _rules()[bad.rule].format(quoted(bad.token))
+        message = svmlight_message(bad)
         if bad.rule == NO_LABEL:
             return f"{message} " + advice(
                 "To score rows without labels, pass labels='optional'.",
@@ -83,6 +83,11 @@ class SvmlightParser(LineParser):
         if bad.rule == ZERO_INDEX:
             return f"{message} If this file counts from 0, pass {advice('zero_based=True', '--zero-based')}."
         return message
+
+
+def svmlight_message(bad: BadRow) -> str:
+    """Return what is wrong with a row of svmlight text."""
+    return _rules()[bad.rule].format(quoted(bad.token))
 
 
 def _rules() -> dict[int, str]:

@@ -78,9 +78,14 @@ class VwParser(LineParser):
         return parsed_rows(self._parser.parse(chunk.text, stop_after=self._stop_after))
 
     def message(self, bad: BadRow) -> str:
-        from rarestream.readers.parser import quoted
+        return vw_message(bad)
 
-        return RULES[bad.rule].format(quoted(bad.token))
+
+def vw_message(bad: BadRow) -> str:
+    """Return what is wrong with a row of VW text."""
+    from rarestream.readers.parser import quoted
+
+    return RULES[bad.rule].format(quoted(bad.token))
 
 
 FORMAT = text_format("vw", (".vw",), VwOptions, VwParser, "Vowpal Wabbit text: label |namespace name:value ...")
