@@ -109,6 +109,10 @@ class Disk:
         """The number of the next event that is added."""
         return self._last_event + 1
 
+    def waits(self, number: int) -> bool:
+        """Return whether an event waits for its label."""
+        return bool(self._run("SELECT waiting FROM events WHERE number = ?", (number,)).fetchone()[0])
+
     def payload_of(self, number: int) -> bytes:
         payload: bytes = self._run("SELECT payload FROM events WHERE number = ?", (number,)).fetchone()[0]
         return payload

@@ -353,6 +353,53 @@ class LabelJoin:
         """Rows in the temporary file."""
         return 0 if self._disk is None else self._disk.events + self._disk.labels
 
+    @property
+    def earliest(self) -> float:
+        """A time that no event that waits is before; infinite if none waits."""
+        if self._disk_waiting:
+            return -math.inf
+        return self._queue[0].time if self._queue else math.inf
+
+    def outcome(self, key: bytes | str, time: float) -> Literal["label", "duplicate", "late", "unknown"]:
+        """Return what a label would be if it were added now, by the events that have come. Nothing changes.
+
+        Parameters
+        ----------
+        key : bytes or str
+            That of its event.
+        time : float
+            When it became known, in seconds.
+
+        Returns
+        -------
+        {"label", "duplicate", "late", "unknown"}
+            "label": that of an event which waits for it; "duplicate": the event has one already, or was decided
+            without; "late": it is more than `within` after its event; "unknown": no event has this key.
+        """
+        name, within = _bytes(key), self.within
+        found: Literal["late", "unknown"] = "unknown"
+        for at, waits in self._known(name):
+            after = time - at
+            if abs(after) <= within:
+                return "label" if waits else "duplicate"
+            if within < after <= 2 * within:
+                found = "late"
+        return found
+
+    def has_event(self, key: bytes | str, time: float) -> bool:
+        """Return whether an event of this key and time would be a duplicate."""
+        return any(abs(time - at) <= 2 * self.within for at, _ in self._known(_bytes(key)))
+
+    def _known(self, key: bytes) -> Iterator[tuple[float, bool]]:
+        """Yield the time of each event of a key, and whether it waits for its label."""
+        event = self._events.get(key)
+        while event is not None:
+            yield event.time, event.label is None and event.waiting
+            event = event.older
+        if self._disk is not None and self._disk.events:
+            for number, at, label in self._disk.events_of(key):
+                yield at, label is None and self._disk.waits(number)
+
     # -- adding
 
     def _add(self, clock: Clock, time: float, row: tuple[bytes, Any]) -> None:
