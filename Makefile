@@ -4,12 +4,12 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test test-spark java redis check-native lint bench bench-against docs fuzz torture kill-test clean
+.PHONY: demo test test-spark java redis chromium wrk check-native lint bench bench-against docs fuzz torture kill-test crash-test soak clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
 
-test: .venv/installed-test redis lint
+test: .venv/installed-test redis chromium lint
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/hardening --ignore=tests/spark tests
 
 # What takes long: the core under sanitizers, which uses all cores and a lot of memory; then two minutes of torture beside
@@ -24,19 +24,29 @@ check-native: .venv/installed-test
 test-spark: .venv/installed-spark java
 	$(BIN)/python -m pytest -q tests/spark
 
+# Programs from Debian's packages. Where one cannot be installed, the tests that need it are skipped, and say so; in CI they
+# fail. $(call installed,PROGRAM,PACKAGE)
+installed = command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+  { apt-get install -qq -y --no-install-recommends $(2) || \
+    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(2); }; }; }
+
 JRE := default-jre-headless
 java:
-	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	  { apt-get install -qq -y --no-install-recommends $(JRE) || \
-	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(JRE); }; }; } || \
+	@test -x "$$JAVA_HOME/bin/java" || $(call installed,java,$(JRE)) || \
 	{ echo "Spark needs Java 17 or newer: on Debian and Ubuntu, apt-get install $(JRE)" >&2; exit 1; }
 
-# Where it cannot be installed, the tests that need it are skipped, and say so; in CI they fail.
 redis:
-	@command -v redis-server >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	  { apt-get install -qq -y --no-install-recommends redis-server || \
-	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends redis-server; }; }; } || \
+	@$(call installed,redis-server,redis-server) || \
 	echo "Tests of Redis Streams need redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2
+
+chromium:
+	@$(call installed,chromium,chromium) || \
+	echo "Tests of the live page need a browser: on Debian and Ubuntu, apt-get install chromium" >&2
+
+# The load of the service's benchmark; without it that part is left out, and says so.
+wrk:
+	@$(call installed,wrk,wrk) || \
+	echo "The benchmark of the service needs wrk: on Debian and Ubuntu, apt-get install wrk" >&2
 
 # First it writes what follows from the registry of learners: stubs, a table of the README. CI checks that it was committed.
 lint: .venv/installed-test
@@ -48,7 +58,7 @@ lint: .venv/installed-test
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
 # ARGS="--full" for all of it; see docs/benchmarks.md.
-bench: .venv/installed-bench
+bench: .venv/installed-bench wrk
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 # This checkout beside another revision: make bench-against REV=main~3 ARGS="--parts learn,text". Fails if a line is slower.
@@ -96,6 +106,16 @@ clean:
 kill-test: KILLS ?= 100
 kill-test: .venv/installed-test redis
 	$(BIN)/python -m tests.live_kills --kills $(KILLS) $(ARGS)
+
+# A service under load, killed two hundred times: make crash-test KILLS=20 ARGS="--only named --seed 7"
+crash-test: KILLS ?= 200
+crash-test: .venv/installed-test
+	$(BIN)/python -m tests.serve_kills --kills $(KILLS) $(ARGS)
+
+# A service at full load for ten minutes: its memory must not grow after it has warmed up: make soak SECONDS=60
+soak: SECONDS ?= 600
+soak: .venv/installed-test
+	$(BIN)/python -m tests.soak --seconds $(SECONDS) $(ARGS)
 
 # A parser under libFuzzer and sanitizers; each has a target in fuzz: make fuzz PARSER=vw SECONDS=3600
 fuzz: PARSER ?= svmlight

@@ -30,6 +30,7 @@ import many_classes
 import named
 import peers
 import racing
+import serving
 import small
 import table
 from shapes import SHAPES, make
@@ -51,6 +52,7 @@ PARTS = (
     "learners",
     "named",
     "live",
+    "serve",
 )
 RESULTS = Path(__file__).parent / "results"
 
@@ -128,6 +130,9 @@ def main() -> None:
     if "live" in parts:
         say(start, "rows of 20 fields from Redis and Kafka")
         results["live"] = live.measure(300_000 if given.full else 100_000, min(rounds, 5))
+    if "serve" in parts:
+        say(start, "the service under load")
+        results["serve"] = serving.measure(10 if given.full else 4, min(rounds, 5))
     if "learners" in parts:
         say(start, "every learner")
         results["learners"] = learners.measure(3)

@@ -2,7 +2,7 @@
 
 The blocks of a page run in order, in one namespace, in an empty folder in which each data file that the page names is
 there, with a few hundred rows to learn. Pages that need a session of Spark run in tests/spark/test_pages.py, those
-that need brokers in tests/readers/live/test_pages.py.
+that need brokers in tests/readers/live/test_pages.py, the one that needs a service in tests/client/test_pages.py.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
 WITH_SPARK = ("spark",)
 WITH_BROKERS = ("live-brokers",)
+WITH_SERVICE = ("client",)
 FENCE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DATA_FILE = re.compile(r"[\w/-]+\.(?:svm|csv|jsonl|parquet|vw)(?:\.(?:gz|bz2|xz|zst))?\b")
@@ -115,7 +116,9 @@ def put_data(named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page) and name(page) not in WITH_SPARK + WITH_BROKERS], ids=name
+    "page",
+    [page for page in PAGES if blocks(page) and name(page) not in WITH_SPARK + WITH_BROKERS + WITH_SERVICE],
+    ids=name,
 )
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run_page(page, tmp_path, monkeypatch)

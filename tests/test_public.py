@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import rarestream
+import rarestream.client
 import rarestream.datasets
 import rarestream.joining
 import rarestream.river
@@ -61,6 +62,29 @@ def test_the_public_names_for_scikit_learn():
 def test_the_public_names_for_late_labels():
     assert rarestream.joining.__all__ == ["JoinCounts", "Joined", "LabelJoin", "Refused"]
     assert all(hasattr(rarestream.joining, name) for name in rarestream.joining.__all__)
+
+
+def test_the_public_names_of_clients():
+    assert rarestream.client.__all__ == [
+        "AsyncBatch",
+        "AsyncClient",
+        "AucInterval",
+        "Batch",
+        "BatchError",
+        "Client",
+        "FailedRow",
+        "Labelled",
+        "Learned",
+        "ModelInfo",
+        "Prediction",
+        "QueueFullError",
+        "RefusedRow",
+        "RowPrediction",
+        "ServiceError",
+        "ServiceUnavailableError",
+        "ShadowInfo",
+    ]
+    assert all(hasattr(rarestream.client, name) for name in rarestream.client.__all__)
 
 
 def test_the_public_names_for_river():

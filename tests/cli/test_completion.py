@@ -37,7 +37,7 @@ def test_commands():
                 "inspect",
                 "prune",
             ],
-            *["calibrate", "export", "convert", "split", "datasets", "demo", "reproduce"],
+            *["calibrate", "serve", "export", "convert", "split", "log", "datasets", "demo", "reproduce"],
         ]
     )
     assert offered("pr") == ["predict", "prune"]

@@ -27,6 +27,8 @@ def evil(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(f"{EVIL}.svm").write_text(ROWS)
     assert run("train", f"{EVIL}.svm", "-o", f"{EVIL}.rare", "-l", "dual-auc").exit_code == 0
+    Path(f"{EVIL}.state/log").mkdir(parents=True)
+    Path(f"{EVIL}.state/log/00000000000000000001.log").write_text("hello")
     return tmp_path
 
 
@@ -65,6 +67,10 @@ def evil(tmp_path, monkeypatch):
         (["compare", "{e}.svm", "--out", "{e}.d", "--trials", "1", "-l", "dual-auc", "--settings", "1", "-j", "1"], 0),
         (["compare", "{e}.svm", "--out", "{e}.svm"], 1),
         (["reproduce", "report", "--out", "{e}.d2"], 1),
+        (["log", "verify", "{e}.state"], 3),
+        (["log", "dump", "{e}.state"], 3),
+        (["log", "repair", "{e}.state"], 0),
+        (["log", "verify", "{e}.no"], 1),
         (["{e}"], 2),
         (["train", "--{e}"], 2),
     ],

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from rarestream.cli.app import COMMANDS, PROGRAM, experiment_names
+from rarestream.cli.app import COMMANDS, PROGRAM
 from rarestream.cli.parser import Argument, Command, Option, Options, UsageError
 from tests import children
 from tests.cli.conftest import run
@@ -165,13 +165,13 @@ def all_commands():
         if isinstance(found, Command):
             yield [name]
         else:
-            yield from ([name, inner] for inner in experiment_names())
+            yield from ([name, inner] for inner in found.names())
 
 
 @pytest.mark.parametrize("columns", [80, 200])
 def test_every_help_page_fits_the_terminal(monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
-    for words in [[], ["reproduce"], *all_commands()]:
+    for words in [[], ["reproduce"], ["log"], *all_commands()]:
         done = run(*words, "--help")
         assert done.exit_code == 0 and done.stdout.startswith(f"Usage: {' '.join(['rarestream', *words])} ")
         assert max(map(len, done.stdout.splitlines())) <= columns
@@ -210,3 +210,17 @@ def test_a_reader_that_has_gone_is_no_traceback(words):
     command = f"{sys.executable} -m rarestream {words} | true; exit ${{PIPESTATUS[0]}}"
     done = children.run(["bash", "-c", command])
     assert done.returncode in (0, 141) and done.stderr == ""
+
+
+def test_an_option_with_an_implied_value_takes_another_only_after_an_equals_sign():
+    def watch(
+        data: Annotated[list[str] | None, Argument("DATA", help="Files.")] = None,
+        page: Annotated[str | None, Option("--page", metavar="WHERE", help="A page.", implied="here")] = None,
+    ) -> None:
+        """Watch."""
+
+    command = Command("program watch", watch)
+    assert command.parse([])["page"] is None
+    assert command.parse(["--page", "there"]) == {"data": ["there"], "page": "here"}
+    assert command.parse(["--page=there"])["page"] == "there"
+    assert "--page[=WHERE]" in command.help()

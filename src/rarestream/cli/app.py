@@ -25,9 +25,11 @@ COMMANDS = (
     "inspect",
     "prune",
     "calibrate",
+    "serve",
     "export",
     "convert",
     "split",
+    "log",
     "datasets",
     "demo",
     "reproduce",
@@ -44,6 +46,10 @@ def load(name: str) -> Callable[..., None] | Group:
     if name == "reproduce":
         about = "Reproduce the paper's experiments."
         return Group("rarestream reproduce", about, experiment_names, load_experiment)
+    if name == "log":
+        from rarestream.cli import log
+
+        return Group("rarestream log", log.ABOUT, lambda: log.NAMES, lambda inner: getattr(log, inner))
     function: Callable[..., None] = getattr(import_module(f"rarestream.cli.{name}"), name)
     return function
 

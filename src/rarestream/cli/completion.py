@@ -90,7 +90,7 @@ def _fitting(
 
 def _of_command(command: Command, before: Sequence[str], current: str) -> Iterator[tuple[str, str]]:
     last = command.by_flag.get(before[-1]) if before else None
-    if last is not None and last.kind is not bool:
+    if last is not None and last.kind is not bool and last.spec.implied is None:
         yield from _values(last)
     elif "--" in before or not current.startswith("-"):
         return

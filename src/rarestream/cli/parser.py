@@ -56,6 +56,9 @@ class Option:
         What the help page says of the default, where that is not the default of the parameter.
     split
         For an option that may be repeated: whether commas separate several values of one word.
+    implied
+        The value of the option if it is given without one; another one is given as --flag=VALUE only, so that the
+        word after the flag is not taken for it.
     """
 
     def __init__(
@@ -69,9 +72,11 @@ class Option:
         choices: Callable[[], Sequence[str]] | None = None,
         default: str | None = None,
         split: bool = False,
+        implied: str | None = None,
     ) -> None:
         self.flags, self.help, self.metavar, self.off = flags, help, metavar, off
         self.min, self.max, self.choices, self.default, self.split = min, max, choices, default, split
+        self.implied = implied
 
 
 class Argument:
@@ -277,7 +282,8 @@ class Command:
                         raise UsageError(f"Option '{flag}' does not take a value.")
                     yield flag, ""
                 else:
-                    yield flag, value if equals else self._next(flag, left)
+                    implied = self.by_flag[flag].spec.implied
+                    yield flag, value if equals else self._next(flag, left) if implied is None else implied
             else:
                 letters = word[1:]
                 while letters:
@@ -382,6 +388,8 @@ def _flags(parameter: Parameter) -> str:
     flags = ", ".join(sorted(parameter.spec.flags, key=len))
     if parameter.spec.off:
         flags += f" / {parameter.spec.off}"
+    if parameter.spec.implied is not None:
+        return f"{flags}[={parameter.spec.metavar}]"
     return f"{flags} {parameter.spec.metavar}".rstrip()
 
 

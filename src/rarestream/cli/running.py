@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rarestream.cli.following import Heartbeat
     from rarestream.cli.progress import ProgressBar
     from rarestream.evaluate import Saving, TrainingRun
+    from rarestream.monitor.dashboard import Dashboard
 
 Pace = Annotated[
     str | None,
@@ -112,6 +113,7 @@ def learn(
     saving: Saving | None,
     quiet: bool,
     heartbeat: Heartbeat | None = None,
+    dashboard: Dashboard | None = None,
 ) -> None:
     """Learn all rows of the run, and save the model when that is due; say what the first rows decided, unless quiet."""
     from rarestream.errors import DataError
@@ -127,6 +129,8 @@ def learn(
                 for note in notes:
                     show.note(note)
                 show.step(step)
+                if dashboard is not None:
+                    dashboard.step(step)
                 if saving is not None:
                     saving.step(len(step.block))
                 if heartbeat is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
-from rarestream.cli import failures, following, look, options, outputs, running
+from rarestream.cli import failures, following, look, options, outputs, running, watching
 from rarestream.cli.durations import seconds
 from rarestream.cli.parser import Argument, Option, UsageError
 from rarestream.errors import plain
@@ -101,6 +101,17 @@ ShowConfig = Annotated[
 ]
 
 
+Dashboard = Annotated[
+    str | None,
+    Option(
+        "--dashboard",
+        metavar="HOST:PORT",
+        help="Show the run on a page in the browser while it learns; without a value at 127.0.0.1:8090.",
+        implied="127.0.0.1:8090",
+    ),
+]
+
+
 Data = Annotated[list[str] | None, Argument("DATA", help=options.DATA_HELP)]
 
 
@@ -129,6 +140,7 @@ def train(
     lost: following.Lost = False,
     show_config: ShowConfig = False,
     progress: running.Pace = None,
+    dashboard: Dashboard = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
     *,
@@ -142,6 +154,8 @@ def train(
     data = list(data or ())
     marks = running.marks(progress)
     every = following.save_every(save_every, follow)
+    if dashboard is not None:
+        watching.check(dashboard, data)
     settings = [*(set or []), *([] if budget is None else [f"budget={budget}"])]
     options.check_share(negatives_kept)
     if follow:
@@ -159,6 +173,7 @@ def train(
         from rarestream.cli import many_classes
 
         many_classes.refuse(settle=settle, progress=progress, show_config=show_config, negatives_kept=negatives_kept)
+        many_classes.refuse(dashboard=dashboard)
         if resume is None:
             many = many_classes.new(learner, settings, scale, dtype, not no_calibrate)
         else:
@@ -195,6 +210,7 @@ def train(
     else:
         place, stream = _opened(data, model, reading)
         options.check_passes(passes or place.passes, stream.size)
+    server = None if dashboard is None else watching.server(dashboard)
     before = model.source
     run = TrainingRun(model, stream, place=place, passes=passes, max_rows=max_rows, marks=marks)
     show = running.progress_bar(run, progress, json, quiet)
@@ -204,13 +220,16 @@ def train(
     kind = "scoring" if scoring_only else "resumable"
     saving = running.saving(run, show, target, every, kind=kind, json=json, replaced=None if quiet else replaced)
     beat = following.Heartbeat(run, cast(Any, stream), saving, heartbeat, json) if follow else None
+    watched = None if server is None else watching.start(run, server, show, target, json=json, quiet=quiet)
     with running.stopped_by_signals(run):
-        running.learn(run, show, columns, saving, quiet, beat)
+        running.learn(run, show, columns, saving, quiet, beat, watched)
         if settle:
             model.finish_race()
         news = settle or target != resume or model.source != before
         if run.rows or (resume and news and not run.interrupted):
             saving.save()
+    if watched is not None:
+        watched.end("interrupted" if run.interrupted else "ended")
     running.note_cache(run, show, quiet)
     running.warn(run, show)
     if json:
@@ -235,6 +254,8 @@ def train(
         _summary(run, model, show, target, scoring_only)
         if run.rows == max_rows and not run.place.complete and not run.interrupted and not scoring_only:
             show.note(f"Stopped by --max-rows. {_to_continue(data, target)}")
+    if server is not None:
+        watching.end(server, run, show, stay=not follow and not quiet)
     if follow:
         if not quiet:
             following.end(run, show, target, _to_continue(data, target, "--follow"))
