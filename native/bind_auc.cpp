@@ -129,16 +129,36 @@ nb::object row_placements(Labels labels, In<Score> scores, Importances importanc
     return nb::cast(owned(std::move(out), rows.n));
 }
 
-// The standard errors of the AUC of each scorer minus that of scorer `other`, from the placements of all.
-nb::object placement_errors(Labels labels, nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> placed,
-                            Importances importances, std::size_t other) {
+// The placements of every row under each scorer, whose scores are the columns: rows times scorers numbers,
+// those of one scorer together.
+template <class Score>
+nb::object scorer_placements(Labels labels, Matrix<Score> scores, Importances importances) {
+    const std::size_t rows = scores.shape(0), scorers = scores.shape(1);
+    if (labels.size() != rows || (importances && importances->size() != rows))
+        throw std::invalid_argument("scorer_placements: the shapes of the arrays do not match");
+    std::unique_ptr<double[]> out(new double[rows * scorers]);
+    {
+        nb::gil_scoped_release released;
+        std::vector<Score> column(rows);
+        for (std::size_t one = 0; one < scorers; ++one) {
+            for (std::size_t i = 0; i < rows; ++i) column[i] = scores.data()[i * scorers + one];
+            placements(labels.data(), column.data(), importances ? importances->data() : nullptr, rows,
+                       out.get() + one * rows);
+        }
+    }
+    return nb::cast(owned(std::move(out), scorers * rows));
+}
+
+// The standard errors of the AUC of each scorer minus that of scorer `other`, from the placements of all; the rows of the
+// positives come first.
+nb::object placement_errors(std::size_t positives, Matrix<double> placed, Importances importances, std::size_t other) {
     const std::size_t scorers = placed.shape(0), rows = placed.shape(1);
-    if (labels.size() != rows || (importances && importances->size() != rows) || other >= scorers)
+    if (positives > rows || (importances && importances->size() != rows) || other >= scorers)
         throw std::invalid_argument("placement_errors: the shapes of the arrays do not match, or there is no such scorer");
     std::unique_ptr<double[]> out(new double[scorers]);
     {
         nb::gil_scoped_release released;
-        PlacementGaps gaps(labels.data(), importances ? importances->data() : nullptr, rows);
+        PlacementGaps gaps(positives, importances ? importances->data() : nullptr, rows);
         for (std::size_t one = 0; one < scorers; ++one)
             out[one] = gaps.error(placed.data() + one * rows, placed.data() + other * rows);
     }
@@ -291,7 +311,8 @@ void bind_auc(nb::module_& m) {
     def("exact_auc", &exact_auc<float>, &exact_auc<double>);
     def("exact_placed", &exact_placed<float>, &exact_placed<double>);
     def("placements", &row_placements<float>, &row_placements<double>);
-    m.def("placement_errors", &placement_errors, no_convert("labels"), no_convert("placed"),
+    def("scorer_placements", &scorer_placements<float>, &scorer_placements<double>);
+    m.def("placement_errors", &placement_errors, no_convert("positives"), no_convert("placed"),
           no_convert("importances").none(), no_convert("other"));
     def("tally_scores", &tally_scores<float>, &tally_scores<double>);
 

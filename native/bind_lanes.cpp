@@ -18,6 +18,7 @@
 #include "kernel_arguments.hpp"
 #include "lanes/types.hpp"
 #include "platform.hpp"
+#include "slot_table.hpp"
 
 namespace rarestream {
 
@@ -222,51 +223,48 @@ nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std:
                         InOut<std::int32_t> features, std::int64_t used, bool add) {
     const std::size_t n = indices.size(), known = slot_of.size();
     const std::int32_t* const from = indices.data();
-    std::int32_t *const slots = slot_of.data(), *const names = features.data();
     auto out = pooled<std::int32_t>(n + 1);
     bool fits = used >= 0 && static_cast<std::size_t>(used) < features.size();
     {
         nb::gil_scoped_release released;
-        constexpr std::size_t ahead = 32, TOGETHER = 8;  // entries: memory that will be needed is loaded in time
         const std::size_t limit = std::min(known, static_cast<std::size_t>(std::max<std::int64_t>(width, 0)));
-        const std::uint32_t first_beyond = static_cast<std::uint32_t>(std::min<std::size_t>(limit, UINT32_MAX));
+        SlotTable table(slot_of.data(), std::min<std::size_t>(limit, INT32_MAX), features.data(), features.size(), used,
+                        add);
         for (std::size_t i = 0; fits && i < n;) {
-            if (i + TOGETHER <= n) {            // several at once, if all of them have a slot
-                std::uint32_t index[TOGETHER];  // read once: they may change
-                std::int32_t found[TOGETHER];
-                std::memcpy(index, from + i, sizeof index);
-                if (i + ahead + TOGETHER <= n)
-                    for (std::size_t l = 0; l < TOGETHER; ++l)
-                        __builtin_prefetch(slots + static_cast<std::uint32_t>(from[i + ahead + l]));
-                int beyond = 0, missing = 0;
-                for (std::size_t l = 0; l < TOGETHER; ++l) beyond |= index[l] >= first_beyond;
-                if (!beyond) {
-                    for (std::size_t l = 0; l < TOGETHER; ++l) found[l] = slots[index[l]];
-                    for (std::size_t l = 0; l < TOGETHER; ++l) missing |= found[l] == 0;
-                    std::memcpy(out.get() + i, found, sizeof found);
-                    if (!(add && missing)) {
-                        i += TOGETHER;
-                        continue;
-                    }
-                }
-            }
-            const std::size_t stop = std::min(i + TOGETHER, n);
-            for (; fits && i < stop; ++i) {
+            i = table.look_up(from, i, n, out.get());
+            for (const std::size_t stop = std::min(i + SlotTable::TOGETHER, n); fits && i < stop; ++i) {
                 const std::int32_t index = from[i];
                 const std::size_t j = static_cast<std::size_t>(index);
-                std::int32_t slot = index < 0 || index >= width || (add && j >= known) ? -1 : j < known ? slots[j] : 0;
-                if (slot == 0 && add) {
-                    fits = static_cast<std::size_t>(used) + 1 < features.size();
-                    if (!fits) break;
-                    slot = slots[j] = static_cast<std::int32_t>(++used);
-                    names[slot] = static_cast<std::int32_t>(j);
-                }
-                out[i] = slot;
+                const bool wrong = index < 0 || index >= width || (add && j >= known);
+                out[i] = wrong ? -1 : j < limit ? table.slot(static_cast<std::uint32_t>(index)) : 0;
+                fits = wrong || out[i] >= 0;
             }
         }
+        used = table.used();
     }
     if (!fits) throw std::invalid_argument("compact_slots: there is no room for a feature");
     return nb::make_tuple(read_only(std::move(out), n), used);
+}
+
+// The sum of the numbers of each row, one per setting, each times the share of its setting: those of share 0 left out, the
+// others added in their order.
+nb::object mix(Matrix<float> numbers, In<double> shares) {
+    const std::size_t rows = numbers.shape(0), settings = numbers.shape(1);
+    if (shares.size() != settings) throw std::invalid_argument("mix: there must be a share for each setting");
+    std::unique_ptr<double[]> out(new double[rows]);
+    {
+        nb::gil_scoped_release released;
+        std::vector<std::pair<std::size_t, double>> mixed;
+        for (std::size_t one = 0; one < settings; ++one)
+            if (shares.data()[one] != 0) mixed.emplace_back(one, shares.data()[one]);
+        for (std::size_t i = 0; i < rows; ++i) {
+            const float* const own = numbers.data() + i * settings;
+            double total = 0;
+            for (const auto& [one, share] : mixed) total += share * static_cast<double>(own[one]);
+            out[i] = total;
+        }
+    }
+    return nb::cast(owned(std::move(out), rows));
 }
 
 // By what the sums z and the roots n of a state without a half-life are multiplied after so many rows, so that the state
@@ -283,6 +281,7 @@ void bind_lanes(nb::module_& m) {
     m.attr("LANE_GROUP") = LANE_GROUP;
     m.def("compact_slots", &compact_slots, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(),
           no_convert());
+    m.def("mix", &mix, no_convert(), no_convert());
     m.def("half_life_units", &half_life_units, no_convert(), no_convert());
     nb::enum_<Loss>(m, "Loss")
         .value("pairwise_square", Loss::pairwise_square)

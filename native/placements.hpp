@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "compensated_sum.hpp"
@@ -92,9 +93,50 @@ struct ClassPoints {
     }
 };
 
+// Writes the placement of every row where all count alike: what `placements` gives, with keys of 32 bits and whole numbers.
+inline void plain_placements(const std::int8_t* labels, const float* scores, std::size_t n, double* out) {
+    constexpr int digit = 11, passes = 3;
+    constexpr std::uint32_t mask = (1u << digit) - 1;
+    std::vector<std::uint64_t> rows(n), scratch(n);  // the key, the number of the row, and whether it is positive
+    std::vector<std::uint32_t> counts(static_cast<std::size_t>(passes) << digit, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t key = key_of(scores[i]);
+        rows[i] = std::uint64_t{key} << 32 | i << 1 | (labels[i] > 0);
+        for (int pass = 0; pass < passes; ++pass) ++counts[(pass << digit) + ((key >> (pass * digit)) & mask)];
+    }
+    for (int pass = 0; pass < passes; ++pass) {
+        std::uint32_t* const count = counts.data() + (pass << digit);
+        std::uint32_t start = 0;
+        for (std::uint32_t d = 0; d <= mask; ++d) {
+            const std::uint32_t size = count[d];
+            count[d] = start;
+            start += size;
+        }
+        const int shift = 32 + pass * digit;
+        for (const std::uint64_t row : rows) scratch[count[(row >> shift) & mask]++] = row;
+        rows.swap(scratch);
+    }
+    std::size_t all[2] = {0, 0}, below[2] = {0, 0};  // of the negatives, of the positives
+    for (std::size_t i = 0; i < n; ++i) ++all[labels[i] > 0];
+    const double totals[2] = {static_cast<double>(all[0]), static_cast<double>(all[1])};
+    for (std::size_t start = 0, end = 0; start < n; start = end) {
+        std::size_t here[2] = {0, 0};
+        for (; end < n && rows[end] >> 32 == rows[start] >> 32; ++end) ++here[rows[end] & 1];
+        for (std::size_t i = start; i < end; ++i) {
+            const bool positive = rows[i] & 1;
+            const double found = static_cast<double>(below[!positive]) + static_cast<double>(here[!positive]) / 2;
+            const double share = found / totals[!positive];
+            out[(rows[i] & 0xffffffff) >> 1] = positive ? share : 1 - share;
+        }
+        for (const int c : {0, 1}) below[c] += here[c];
+    }
+}
+
 // Writes the placement of every row. Both classes must have rows.
 template <class Score>
 void placements(const std::int8_t* labels, const Score* scores, const double* importances, std::size_t n, double* out) {
+    if constexpr (std::is_same_v<Score, float>)
+        if (!importances && n < std::size_t{1} << 31) return plain_placements(labels, scores, n, out);
     struct Row {
         std::uint64_t key;
         std::size_t row;
@@ -124,10 +166,10 @@ void placements(const std::int8_t* labels, const Score* scores, const double* im
 }
 
 // The standard errors of the differences between the AUCs of scorers on the same rows, after DeLong: the variance of such a
-// difference is that of the mean difference of the two scorers' placements. Rows of importance 0 do not count.
+// difference is that of the mean difference of the two scorers' placements. The rows of the positives come first.
 class PlacementGaps {
     struct Class {
-        std::vector<std::size_t> rows;
+        std::size_t first = 0, rows = 0;
         std::vector<double> shares;  // of the class's importance; empty where rows have none
         double count = 0;            // effective number of rows
     };
@@ -148,28 +190,30 @@ class PlacementGaps {
     // The variance of the mean of the gaps, which are those of this class.
     double variance(const Class& mine) {
         if (!(mine.count > 1)) return std::numeric_limits<double>::infinity();
-        const std::size_t n = gaps_.size();
+        const std::size_t n = mine.rows;
+        const double* const gaps = gaps_.data();
         const auto weighted = [&](auto&& value) {
             return mine.shares.empty() ? sum(n, value) / static_cast<double>(n)
                                        : sum(n, [&](std::size_t i) { return value(i) * mine.shares[i]; });
         };
-        const double mean = weighted([&](std::size_t i) { return gaps_[i]; });
-        return weighted([&](std::size_t i) { return (gaps_[i] - mean) * (gaps_[i] - mean); }) / (mine.count - 1);
+        const double mean = weighted([=](std::size_t i) { return gaps[i]; });
+        return weighted([=](std::size_t i) { return (gaps[i] - mean) * (gaps[i] - mean); }) / (mine.count - 1);
     }
 
 public:
-    PlacementGaps(const std::int8_t* labels, const double* importances, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i)
-            if (!importances || importances[i] > 0) classes_[labels[i] > 0].rows.push_back(i);
+    PlacementGaps(std::size_t positives, const double* importances, std::size_t n) {
+        classes_[0] = {positives, n - positives, {}, static_cast<double>(n - positives)};
+        classes_[1] = {0, positives, {}, static_cast<double>(positives)};
+        gaps_.resize(std::max(positives, n - positives));
         for (Class& one : classes_) {
-            one.count = static_cast<double>(one.rows.size());
-            if (!importances || one.rows.empty()) continue;
-            double largest = 0;
-            for (const std::size_t i : one.rows) largest = std::max(largest, importances[i]);
-            for (const std::size_t i : one.rows) one.shares.push_back(importances[i] / largest);  // else sums may overflow
-            const double total = sum(one.shares.size(), [&](std::size_t i) { return one.shares[i]; });
+            if (!importances || !one.rows) continue;
+            const double* const mine = importances + one.first;
+            const double largest = *std::max_element(mine, mine + one.rows);
+            one.shares.assign(mine, mine + one.rows);
+            for (double& share : one.shares) share /= largest;  // else sums may overflow
+            const double total = sum(one.rows, [&](std::size_t i) { return one.shares[i]; });
             for (double& share : one.shares) share /= total;
-            one.count = 1 / sum(one.shares.size(), [&](std::size_t i) { return one.shares[i] * one.shares[i]; });
+            one.count = 1 / sum(one.rows, [&](std::size_t i) { return one.shares[i] * one.shares[i]; });
         }
     }
 
@@ -178,9 +222,8 @@ public:
         double total = 0;
         bool differ = false;
         for (const Class& one : classes_) {
-            gaps_.resize(one.rows.size());
-            for (std::size_t i = 0; i < gaps_.size(); ++i) {
-                gaps_[i] = placed[one.rows[i]] - other[one.rows[i]];
+            for (std::size_t i = 0; i < one.rows; ++i) {
+                gaps_[i] = placed[one.first + i] - other[one.first + i];
                 differ |= gaps_[i] != 0;
             }
             total += variance(one);

@@ -129,8 +129,11 @@ def exact_placed(
 def placements(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
 ) -> NDArray[np.float64]: ...
+def scorer_placements(
+    labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
+) -> NDArray[np.float64]: ...
 def placement_errors(
-    labels: NDArray[np.int8], placed: NDArray[np.float64], importances: NDArray[np.float64] | None, other: int
+    positives: int, placed: NDArray[np.float64], importances: NDArray[np.float64] | None, other: int
 ) -> NDArray[np.float64]: ...
 def tally_scores(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
@@ -339,6 +342,7 @@ def compact_slots(
     add: bool,
     /,
 ) -> tuple[NDArray[np.int32], int]: ...
+def mix(numbers: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def half_life_units(rows: float, half_life: float, /) -> tuple[float, float]: ...
 
 class LaneSetting:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rarestream import _native
 from rarestream.metrics.paired import Standings
 
 MIN_CLASS_ROWS = 30  # rows of the rarer class that a choice needs
@@ -87,6 +88,8 @@ class Choice(NamedTuple):
 
     def mixed(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of the last axis of some numbers, one of each setting, as the mixture weighs them."""
+        if numbers.ndim == 2 and numbers.dtype == np.float32 and numbers.flags.c_contiguous:  # the same, more quickly
+            return _native.mix(numbers, self.shares)
         total = np.zeros(numbers.shape[:-1])
         for setting in np.flatnonzero(self.shares):  # in this order, whatever the number of rows
             total += self.shares[setting] * numbers[..., setting]

@@ -38,7 +38,7 @@ class LatestRows:
 
     @property
     def nbytes(self) -> int:
-        return self._scores.nbytes + self._labels.nbytes + self._importances.nbytes
+        return sum(array[: self.count].nbytes for array in self._arrays)  # what is beyond costs nothing yet
 
     def add_learned(self, block: Block, scores: Scores) -> int:
         """Add rows that were learned, without those of importance 0; return how many were added."""
@@ -61,7 +61,8 @@ class LatestRows:
             scores, labels, importances = scores[-WINDOW:], labels[-WINDOW:], importances[-WINDOW:]
             wanted = kept + len(labels)
         if wanted > len(self._labels):
-            room = min(max(wanted, 2 * len(self._labels), 1024), 2 * WINDOW)
+            # At once for all that will be kept, if it is more than a few rows: memory costs nothing until it is used.
+            room = 1024 if wanted <= 1024 else 2 * WINDOW
             self._scores, self._labels, self._importances = (padded(array, room) for array in self._arrays)
         for array, new in zip(self._arrays, (scores, labels, importances), strict=True):
             array[kept:wanted] = new
@@ -73,7 +74,9 @@ class LatestRows:
 
     def keep(self, settings: Sequence[int]) -> None:
         """Forget the scores under all settings but these."""
-        self._scores = np.ascontiguousarray(self._scores[:, list(settings)])
+        kept = np.zeros((len(self._scores), len(settings)), np.float32)
+        kept[: self.count] = self._scores[: self.count, list(settings)]
+        self._scores = kept
 
     def rows(self, choice: Choice) -> ScoredRows:
         """Return the latest rows, WINDOW or fewer, with the scores of the mixture."""

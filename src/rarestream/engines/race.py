@@ -15,7 +15,7 @@ none of them can learn is refused, as a Single refuses it: no lane learns it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,7 @@ MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes
 WIDE_BYTES = 1 << 26  # of memory that the lanes use; above, their number is cut sooner
 THREAD_NUMBERS = 1 << 19  # numbers that a block changes in the lanes: for less, a thread is not worth it
 SCORED = 1 << 16  # rows that are scored at once
+PORTION = 1 << 14  # slots whose weights are computed at once
 TOGETHER = 1 << 18  # entries whose slots are looked up at once: a core's cache still has them when lanes learn them
 
 
@@ -308,11 +309,21 @@ class Race(GroupEngine):
 
     def _single(self) -> Single:
         """Return the leading setting alone, under the numbers of the features, with the weights of the mixture."""
-        compact = self._leading_group.single_state(self.choice.leader, self._used, self._dtype)
-        compact.tally[: len(TALLY)] = self.tally
-        if self.choice.is_mixture:
-            compact = self.leader.with_weights(compact, self._mixed_weights())
-        return Single(self.leader, self.scale, self.compact.spread(self.leader, compact))
+        leader, lead, group, tally = self.leader, self.choice.leader, self._leading_group, self.tally
+        state = leader.start(self.compact.room, self._dtype, largest=group.state.largest is not None)
+        state.tally[: len(TALLY)] = tally
+        for some in self._portions():
+            part = group.single_state(lead, some, self._dtype)
+            if self.choice.is_mixture:
+                part.tally[: len(TALLY)] = tally
+                part = leader.with_weights(part, self._mixed_weights(some))
+            self.compact.spread(part, some, state)
+        return Single(leader, self.scale, state)
+
+    def _portions(self) -> Iterator[slice]:
+        """The slots that are used, some at a time: the numbers that are made of them stay in a core's cache."""
+        for start in range(UNSEEN, self._used.stop, PORTION):
+            yield slice(start, min(start + PORTION, self._used.stop))
 
     # -- scoring
 
@@ -331,7 +342,9 @@ class Race(GroupEngine):
 
     def weights(self, start: int, stop: int) -> NDArray[np.float32]:
         if self._slot_weights is None:  # of the features that were seen: often a few of very many
-            self._slot_weights = self._mixed_weights().astype(np.float32)
+            self._slot_weights = np.zeros(self._used.stop, np.float32)
+            for some in self._portions():
+                self._slot_weights[some] = self._mixed_weights(some)
         return self._slot_weights[self.compact.slots_of(start, stop)]
 
     def rank_keys(self, start: int, stop: int) -> NDArray[Any]:
@@ -343,13 +356,13 @@ class Race(GroupEngine):
     def _leading_group(self) -> LaneGroup:
         return next(group for group in self._groups if self.choice.leader in group.numbers)
 
-    def _mixed_weights(self) -> NDArray[np.float64]:
-        """Return the weights of the mixture at all slots that are used."""
-        weights = np.zeros((UNSEEN + self.compact.used, len(self.candidates)), np.float32)
+    def _mixed_weights(self, slots: slice) -> NDArray[np.float64]:
+        """Return the weights of the mixture at some slots."""
+        weights = np.zeros((slots.stop - slots.start, len(self.candidates)), np.float32)
         for group in self._groups:
             for number in group.numbers:
                 if self.choice.shares[number]:
-                    weights[:, number] = group.weights(number, self._used)
+                    weights[:, number] = group.weights(number, slots)
         return self.choice.mixed(weights)
 
     # -- groups

@@ -34,25 +34,28 @@ class Standings:
         importances: NDArray[np.float64] | None = None,
     ) -> None:
         counts = np.ones(len(labels), bool) if importances is None else importances > 0
-        classes = [(labels > 0) & counts, (labels <= 0) & counts]
-        if not (classes[0].any() and classes[1].any()):
-            raise_one_class("Standings", *(int(mine.sum()) for mine in classes))
-        columns = np.ascontiguousarray(scores.T)
-        self._labels, self._importances = labels, importances
-        self._placed = np.array([_native.placements(labels, column, importances) for column in columns])
+        classes = [np.flatnonzero((labels > 0) & counts), np.flatnonzero((labels <= 0) & counts)]
+        self._positives = len(classes[0])
+        if not all(map(len, classes)):
+            raise_one_class("Standings", *map(len, classes))
+        order = np.concatenate(classes)
+        self._importances = None if importances is None else importances[order]
+        columns = np.ascontiguousarray(scores[order])
+        placed = _native.scorer_placements(labels[order], columns, self._importances)
+        self._placed = placed.reshape(scores.shape[1], len(order))
         self._errors: dict[int, NDArray[np.float64]] = {}
-        positives = self._placed[:, classes[0]]
-        if importances is None:
+        positives = self._placed[:, : self._positives]
+        if self._importances is None:
             self.aucs = np.array([one.mean() for one in positives])
         else:
-            shares = _shares(importances[classes[0]])
+            shares = _shares(self._importances[: self._positives])
             # Not positives @ shares: the order in which BLAS sums depends on the processor.
             self.aucs = np.array([(one * shares).sum() for one in positives])
 
     def errors(self, other: int) -> NDArray[np.float64]:
         """Return the standard error of each AUC minus that of scorer `other`; infinite if a class has only one row."""
         if other not in self._errors:
-            found = _native.placement_errors(self._labels, self._placed, self._importances, other)
+            found = _native.placement_errors(self._positives, self._placed, self._importances, other)
             self._errors[other] = found
         return self._errors[other]
 

@@ -177,8 +177,12 @@ class ManyFits:
         """Return a setting as an engine of its own."""
         if self._compact is None:
             return group.single(number)
-        learner, used = group.learner(number), slice(UNSEEN + self._compact.used)
-        return Single(learner, self._scale, self._compact.spread(learner, group.single_state(number, used, np.float32)))
+        learner, used = group.learner(number), slice(UNSEEN, UNSEEN + self._compact.used)
+        part = group.single_state(number, used, np.float32)
+        state = learner.start(self._compact.room, np.float32, largest=part.largest is not None)
+        state.tally[:] = part.tally
+        self._compact.spread(part, used, state)
+        return Single(learner, self._scale, state)
 
     def drop(self, numbers: Container[int]) -> None:
         """Drop some settings; the others are regrouped once a whole register of lanes is free."""
