@@ -22,9 +22,10 @@ from rarestream.serve.log import LogFullError, Record, SegmentLog
 from rarestream.serve.options import Options
 from rarestream.serve.rows import DecodedRows, RowDecoder
 from rarestream.serve.scoring import Scoring
-from rarestream.serve.state import ServedState
+from rarestream.serve.state import GRID, ServedState
 
 SLICE = 0.0001  # seconds of learning between two looks at requests
+LEAST_NONZEROS = 2048  # of a slice: below, what does not depend on its rows would take most of the time
 TOGETHER = 256  # rows of small records that are applied together
 
 say = logging.getLogger("rarestream.serve")
@@ -77,7 +78,6 @@ class Pipeline(Scoring):
         self._durable: deque[Write] = deque()
         self._some_durable = asyncio.Event()
         self._storing: dict[str, int] = {}  # ids of rows under way to the join
-        self._row_seconds = 2e-6  # what a row takes to be learned, roughly
         self._last_time = 0.0
         self._decoder_of: Model | None = None
         self._applying: asyncio.Task[None] | None = None
@@ -87,6 +87,7 @@ class Pipeline(Scoring):
         self._loop = asyncio.get_running_loop()
         self.state, self._log = state, log
         self._last_time = state.time
+        state.slice_rows, state.least_nonzeros = GRID // 4, LEAST_NONZEROS
         self._committer = Committer(log, self._on_written, self._on_synced, self._on_failed)
         self._applying = self._loop.create_task(self._apply_records())
 
@@ -263,14 +264,13 @@ class Pipeline(Scoring):
             writes, steps = self._next_records()
             try:
                 while True:
-                    self.state.slice_rows = max(1, int(SLICE / self._row_seconds))
                     before, rows = clock(), self.answering.rows
                     next(steps)
-                    self._measure(clock() - before, self.answering.rows - rows)
+                    self._adapt(clock() - before, self.answering.rows - rows)
                     await self.turn()
                     begun = clock()
             except StopIteration as stop:
-                self._measure(clock() - before, self.answering.rows - rows)
+                self._adapt(clock() - before, self.answering.rows - rows)
                 answers = stop.value
             except Exception as error:  # a bug: going on would leave the state behind the log
                 say.critical("entry %d of the log cannot be applied", writes[0].sequence, exc_info=error)
@@ -318,9 +318,13 @@ class Pipeline(Scoring):
             return None
         return entry.format, entry.importances is not None or decoded.importances is not None
 
-    def _measure(self, seconds: float, rows: int) -> None:
-        if rows > 0:
-            self._row_seconds += 0.2 * (seconds / rows - self._row_seconds)
+    def _adapt(self, seconds: float, rows: int) -> None:
+        """Choose how many rows the next slices have, after one that took some seconds."""
+        state = self.state
+        if seconds > SLICE:
+            state.slice_rows = max(1, state.slice_rows // 2)
+        elif seconds < SLICE / 2 and rows >= state.slice_rows:
+            state.slice_rows = min(GRID, 2 * state.slice_rows)
 
 
 def stopping() -> RequestError:

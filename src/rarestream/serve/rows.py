@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
     from rarestream.model import Model
 
-FEW_ROWS = 32  # up to which NumPy takes longer than Python
 FORMATS = ("json", "vw", "svmlight", "arrow")
 INDICES, VALUES = "indices", "values"  # the columns of an Arrow table of column numbers
 ROLES = b"rarestream"  # the key in the metadata of an Arrow schema that names the columns of label and importance
@@ -223,13 +222,12 @@ class RowDecoder:
         text = b"\n".join(raws)
         if text.count(b"\n") != rows - 1:  # JSON may be written over several lines; a string has no line end
             text = b"\n".join([bytes(raw).replace(b"\n", b" ") for raw in raws])
-        if rows < FEW_ROWS:
-            wrong = next((row for row, raw in enumerate(raws) if bytes(raw)[:1] not in (b"{", b"[")), None)
-        else:
-            found = _bytes(text)
-            first = found[np.append(0, np.flatnonzero(found == ord("\n")) + 1)]
-            others = np.flatnonzero((first != ord("{")) & (first != ord("[")))
-            wrong = int(others[0]) if len(others) else None
+        wrong, at = None, 0
+        for row, raw in enumerate(raws):
+            if text[at] not in b"{[":
+                wrong = row
+                break
+            at += len(raw) + 1
         if wrong is not None:
             raise _bad(
                 wrong,

@@ -114,7 +114,8 @@ class ServedState:
         self.keys: dict[str, KnownKey] = {}
         self.shadow: Shadow | None = None
         self.origin: dict[str, Any] = {}  # of the first model
-        self.slice_rows = 256  # rows to learn at once
+        self.slice_rows = GRID  # rows to learn at once
+        self.least_nonzeros = 0  # or as many rows as have so many
         self._marks: deque[tuple[float, int, float]] = deque()  # of stored rows: time, sequence, label_wait
         self.join = new_join(rules.label_wait)
         self._take(model)
@@ -254,10 +255,11 @@ class ServedState:
         refused: list[RefusedRow] = []
         shadow = None if self.shadow is None else self.shadow.decoded(rows)
         labelled = replace(block, labels=labels, importances=importances)
-        at = alone = 0
+        least = self.least_nonzeros * len(block) // max(1, len(block.indices))
+        at = alone = counted = 0
         while at < len(block):
             # Never across a multiple of GRID rows: what is taken from the model there must not depend on slices.
-            stop = min(len(block), at + self.slice_rows, at + GRID - self.model.rows % GRID)
+            stop = min(len(block), at + max(self.slice_rows, least), at + GRID - self.model.rows % GRID)
             if at < alone:
                 stop = at + 1
             begun = at
@@ -274,7 +276,9 @@ class ServedState:
                     continue
                 refused.append(RefusedRow(at, str(error)))
                 at = stop
-            self._count(labels, scores, importances, begun, at)
+            if at == len(block) or not self.model.rows % GRID:
+                self._count(labels, scores, importances, counted, at)
+                counted = at
             if shadow is not None and self.shadow is not None:
                 self.shadow.learn(shadow, begun, at, labels, importances, scores)
             if first is not None:
