@@ -187,6 +187,8 @@ class Scoring:
 
     async def turn(self) -> None:
         """Let requests be answered, and wait until no thread scores with the model."""
+        # Twice: what comes in during the first turn of the event loop is answered in the second.
+        await asyncio.sleep(0)
         await asyncio.sleep(0)
         while self._scoring:
             await self._scored.wait()
