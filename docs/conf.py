@@ -19,7 +19,8 @@ project = "rarestream"
 copyright = "the rarestream developers"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["colon_fence"]
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes in a docstring and documented members may be the same
 suppress_warnings = ["ref.python"]  # the names of attributes in a docstring are no links: several classes have an `auc`
@@ -38,10 +39,12 @@ html_title = f"rarestream {__version__}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
-html_sidebars: dict[str, list[str]] = {"index": [], "reference": []}  # pages without neighbours
+html_sidebars: dict[str, list[str]] = {"index": [], "reference": [], "start": []}  # pages without neighbours
 html_theme_options: dict[str, Any] = {
     "show_toc_level": 2,
     "navbar_align": "left",
+    "header_links_before_dropdown": 8,
+    "navigation_with_keys": True,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
