@@ -2,7 +2,8 @@
 
 The blocks of a page run in order, in one namespace, in an empty folder in which each data file that the page names is
 there, with a few hundred rows to learn. Pages that need a session of Spark run in tests/spark/test_pages.py, those
-that need brokers in tests/readers/live/test_pages.py, the one that needs a service in tests/client/test_pages.py.
+that need brokers in tests/readers/live/test_pages.py, the one that needs a service in tests/client/test_pages.py, and
+the tutorials, which make their own data, in tests/test_tutorials.py.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tests import children
 
 HOME = Path(__file__).parent.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
+TUTORIALS = sorted(page for page in PAGES if page.parent.name == "tutorials" and page.stem != "index")
 WITH_SPARK = ("spark",)
 WITH_BROKERS = ("live-brokers",)
 WITH_SERVICE = ("client",)
@@ -117,7 +119,11 @@ def put_data(named: str) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if blocks(page) and name(page) not in WITH_SPARK + WITH_BROKERS + WITH_SERVICE],
+    [
+        page
+        for page in PAGES
+        if blocks(page) and page not in TUTORIALS and name(page) not in WITH_SPARK + WITH_BROKERS + WITH_SERVICE
+    ],
     ids=name,
 )
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
