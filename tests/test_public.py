@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 
 import rarestream
@@ -12,6 +13,7 @@ import rarestream.river
 import rarestream.sklearn
 from rarestream.learners import learner_classes
 from tests import children
+from tests.test_docs import PAGES, blocks
 
 
 def test_the_public_names():
@@ -51,6 +53,20 @@ def test_the_public_names():
         "split",
     ]
     assert all(hasattr(rarestream, name) for name in rarestream.__all__)
+
+
+def used_names(code: str) -> set[str]:
+    """The names that a program reads, and the attributes of `rarestream`; imports alone do not count."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    return names | {node.attr for node in attributes if node.value.id == "rarestream"}
+
+
+def test_every_public_name_has_an_example_that_runs():
+    """The code of all pages runs in tests/test_docs.py, or where that says."""
+    examples = [code for page in PAGES for language, code in blocks(page) if language == "python"]
+    assert set(rarestream.__all__) - set().union(*map(used_names, examples)) == set()
 
 
 def test_the_public_names_for_scikit_learn():
