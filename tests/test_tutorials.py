@@ -12,6 +12,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests import children
+from tests.export.scorers import node
 from tests.readers.live.brokers import free_port
 from tests.test_docs import TUTORIALS, WITH_SPARK, name
 
@@ -54,6 +56,8 @@ class Reader:
                 if "serves on" in said:
                     return self.service.seen
             raise AssertionError(f"{line}\n{self.service.seen}")
+        if line.startswith("node "):
+            line = f"{node()} {line.removeprefix('node ')}"
         ended = children.run(line, shell=True, stderr=subprocess.STDOUT)
         assert ended.returncode == 0, f"{self.page.name}: {line}\n{ended.stdout}"
         return ended.stdout if ended.stdout.endswith("\n") else ended.stdout + "\n"
@@ -77,6 +81,8 @@ def test_a_tutorial_runs_and_prints_what_it_shows(page: Path, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    if "\ncurl " in page.read_text("utf-8") and shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
     reader, printed = Reader(page), ""
     for language, text in FENCE.findall(page.read_text("utf-8")):
         if language == "text":

@@ -19,11 +19,32 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 LARGEST = 60_000  # bytes of a picture
 GROUPS = {
-    "Learn": ["learning_curve", "race_settings", "race_search", "many_classes", "soft_buckets", "hash_bits"],
-    "Look inside": ["spam_words", "explain_row", "prune_curve"],
-    "Measure and decide": ["calibration_plot", "cost_curve", "few_positives", "streaming_auc"],
-    "Streams": ["drift_half_life", "drift_alarm", "late_labels"],
+    "Learn": {
+        "learning_curve": "Learning curves",
+        "race_settings": "A race of settings",
+        "race_search": "Grid search in one pass",
+        "many_classes": "Many classes",
+        "soft_buckets": "Numbers as soft buckets",
+        "hash_bits": "Bits for hashing",
+    },
+    "Look inside": {
+        "spam_words": "Words of spam",
+        "explain_row": "Explain a row",
+        "prune_curve": "Prune a model",
+    },
+    "Measure and decide": {
+        "calibration_plot": "Calibration",
+        "cost_curve": "Costs and threshold",
+        "few_positives": "Few positives",
+        "streaming_auc": "Streaming AUC",
+    },
+    "Streams": {
+        "drift_half_life": "Drift and half-lives",
+        "drift_alarm": "An alarm on drift",
+        "late_labels": "Late labels",
+    },
 }
+TITLES = {name: title for group in GROUPS.values() for name, title in group.items()}
 # Colours that have contrast on white and are different in grey; lines differ in style, too.
 STYLE: dict[str, Any] = {
     "figure.figsize": (4.8, 3.2),
@@ -70,17 +91,17 @@ def main() -> None:
     from cycler import cycler
 
     mpl.use("Agg")
-    names = [name for group in GROUPS.values() for name in group]
-    for name in sys.argv[1:] or names:
+    for name in sys.argv[1:] or TITLES:
         picture = HERE / f"{name}.svg"
-        with mpl.rc_context({**STYLE, "axes.prop_cycle": cycler(**LINES)}):
+        settings: Any = {**STYLE, "axes.prop_cycle": cycler(**LINES)}
+        with mpl.rc_context(settings):
             draw(name, picture)
         size = picture.stat().st_size
         print(f"{picture.name}: {size:,} bytes")
         if size > LARGEST:
             raise SystemExit(f"{picture.name} has more than {LARGEST:,} bytes.")
     (HERE / "index.md").write_text(page(), "utf-8")
-    for name in names:
+    for name in TITLES:
         (HERE / f"{name}.md").write_text(page_of(name), "utf-8")
 
 
@@ -101,10 +122,6 @@ def described(name: str) -> str:
     return ast.get_docstring(ast.parse((EXAMPLES / f"{name}.py").read_text("utf-8"))) or ""
 
 
-def title(name: str) -> str:
-    return name.replace("_", " ").capitalize().replace("auc", "AUC")
-
-
 def page() -> str:
     """Return the page of the gallery: a grid of cards."""
     parts = [HEAD]
@@ -112,20 +129,20 @@ def page() -> str:
         parts.append(f'## {group}\n\n<div class="gallery">\n')
         for name in names:
             about = described(name).split("\n\n")[0].replace("\n", " ")
-            parts.append(f"[![{title(name)}]({name}.svg)\n**{title(name)}.** {about}]({name}.md)\n")
+            parts.append(f"[![{TITLES[name]}]({name}.svg)\n**{TITLES[name]}.** {about}]({name}.md)\n")
         parts.append("</div>\n")
-    toctree = "\n".join(name for names in GROUPS.values() for name in names)
+    toctree = "\n".join(TITLES)
     parts.append(f"```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{toctree}\n```\n")
     return "\n".join(parts)
 
 
 def page_of(name: str) -> str:
     """Return the page of an example: its picture, what it shows, its source."""
-    return f"""# {title(name)}
+    return f"""# {TITLES[name]}
 
 {described(name)}
 
-![{title(name)}]({name}.svg)
+![{TITLES[name]}]({name}.svg)
 
 ```{{literalinclude}} ../../examples/{name}.py
 :language: python
