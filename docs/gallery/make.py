@@ -78,7 +78,7 @@ file; without a name of a file it is shown.
 .gallery p { margin: 0; border: 1px solid var(--pst-color-border, #c5cdd6); border-radius: 0.4rem; overflow: hidden; }
 .gallery p:hover { border-color: var(--pst-color-primary, #0b3c6f); }
 .gallery a { display: block; height: 100%; text-decoration: none; color: inherit; }
-.gallery img { display: block; width: 100%; height: auto; background: white !important; border-radius: 0; }
+.gallery img { display: block; width: 100%; height: auto; margin-bottom: 0.4rem; background: white !important; }
 .gallery a > span, .gallery a > strong { font-size: 0.9rem; }
 .gallery a > span { display: block; padding: 0.5rem 0.7rem; line-height: 1.35; }
 </style>
