@@ -54,6 +54,7 @@ lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tools
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
@@ -76,27 +77,26 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install -q "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	touch $@
 
+# One line for each file that is compiled: the first build takes minutes.
 .venv/installed: .venv/tools $(NATIVE)
-	$(BIN)/python -m pip install -q --no-build-isolation -e .
+	@echo "Building the core, $(words $(filter %.cpp,$(NATIVE))) files; only those that changed if it was built before"
+	$(BIN)/python tools/progress.py $(BIN)/python -m pip install -v --no-build-isolation -e .
 	touch $@
 
-# On a new machine one call of pip brings the package and what its tests need.
-.venv/installed-test: .venv/tools $(NATIVE)
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint]"
-	touch .venv/installed $@
-
-# PySpark comes as source, which setuptools and wheel pack.
-.venv/installed-spark: .venv/installed-test
-	$(BIN)/python -m pip install -q setuptools wheel
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint,spark-connect]"
+# What an extra needs, without the package: an extra that is added compiles nothing. PySpark comes as source, which
+# setuptools and wheel pack.
+.venv/extras-test: EXTRAS = test lint
+.venv/extras-spark: EXTRAS = test lint spark-connect
+.venv/extras-bench: EXTRAS = bench
+.venv/extras-docs: EXTRAS = docs sklearn
+.venv/extras-%: pyproject.toml tools/extras.py | .venv/installed
+	$(BIN)/python tools/extras.py $(EXTRAS) > $@.txt
+	$(if $(filter spark-connect,$(EXTRAS)),$(BIN)/python -m pip install -q setuptools wheel)
+	$(BIN)/python -m pip install -q $(if $(filter spark-connect,$(EXTRAS)),--no-build-isolation) -r $@.txt
 	touch $@
 
-.venv/installed-bench: .venv/installed
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[bench]"
-	touch $@
-
-.venv/installed-docs: .venv/installed
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[docs,sklearn]"
+.PRECIOUS: .venv/extras-%
+.venv/installed-%: .venv/extras-% .venv/installed
 	touch $@
 
 clean:
