@@ -98,7 +98,8 @@ def compilers(folder: Path, machine: str, zig: str) -> dict[str, str]:
     # Python.h defines what the C library has defined before; the project's own files are compiled with -Werror.
     # Without -s Zig writes debug information, which takes time and is thrown away by the linker. Zig compiles its C++
     # library once for each set of options: with -O3 -fPIC, CMake's first tries use the one that the module uses.
-    target = f"-target {machine}-linux-gnu.{GLIBC} -Wno-macro-redefined -s -O3 -fPIC"
+    # RARESTREAM_CPUID: Zig's library has no __cpu_model, which __builtin_cpu_supports reads.
+    target = f"-target {machine}-linux-gnu.{GLIBC} -Wno-macro-redefined -s -O3 -fPIC -DRARESTREAM_CPUID"
     commands = {"cc": f"cc {target}", "c++": f"c++ {target}", "ar": "ar", "ranlib": "ranlib"}
     for name, command in commands.items():
         script = folder / name
