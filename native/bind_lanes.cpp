@@ -22,7 +22,7 @@
 
 namespace rarestream {
 
-namespace portable {
+inline namespace portable {
 LaneKernels lane_kernels();
 }
 #ifdef RARESTREAM_HAS_AVX2

@@ -10,6 +10,8 @@
 #endif
 #if defined(_MSC_VER) && defined(__x86_64__)
 #include <intrin.h>
+#elif defined(RARESTREAM_CPUID) && defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 #if !defined(__GNUC__) && !defined(__clang__)
@@ -23,7 +25,32 @@
 namespace rarestream {
 
 // What the processor has and the system lets programs use. What we need of AVX-512 came in one generation.
-#if defined(_MSC_VER) && defined(__x86_64__)
+#if defined(RARESTREAM_CPUID) && defined(__x86_64__)
+// Zig does not have the library that __builtin_cpu_supports needs. `features` are bits of EBX of leaf 7, `registers` bits
+// of XCR0: the registers that the system saves. Virtual machines are slow to answer: each is asked once.
+inline bool cpu_has(unsigned features, unsigned registers) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
+    const bool system_saves_registers = c >> 27 & 1;
+    if (!system_saves_registers) return false;
+    unsigned saved, upper;
+    __asm__ volatile("xgetbv" : "=a"(saved), "=d"(upper) : "c"(0));
+    if ((saved & registers) != registers || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    return (b & features) == features;
+}
+inline bool cpu_has_avx2() {
+    static const bool has = cpu_has(1u << 5, 0x6);
+    return has;
+}
+inline bool cpu_has_bmi() {
+    static const bool has = cpu_has(1u << 3 | 1u << 8, 0);
+    return has;
+}
+inline bool cpu_has_avx512() {
+    static const bool has = cpu_has(1u << 16 | 1u << 17 | 1u << 31, 0xE6);
+    return has;
+}
+#elif defined(_MSC_VER) && defined(__x86_64__)
 // Visual Studio does not link the library that __builtin_cpu_supports needs. `features` are bits of EBX of leaf 7,
 // `registers` bits of XCR0: the registers that the system saves.
 __attribute__((target("xsave"))) inline bool cpu_has(unsigned features, unsigned long long registers) {

@@ -1,0 +1,1 @@
+"""Scripts for those who work on rarestream; not part of the package. `make` calls them."""
