@@ -38,7 +38,7 @@ class LatestRows:
 
     @property
     def nbytes(self) -> int:
-        return sum(array[: self.count].nbytes for array in self._arrays)  # what is beyond costs nothing yet
+        return self._scores.nbytes + self._labels.nbytes + self._importances.nbytes
 
     def add_learned(self, block: Block, scores: Scores) -> int:
         """Add rows that were learned, without those of importance 0; return how many were added."""
@@ -61,8 +61,7 @@ class LatestRows:
             scores, labels, importances = scores[-WINDOW:], labels[-WINDOW:], importances[-WINDOW:]
             wanted = kept + len(labels)
         if wanted > len(self._labels):
-            # At once for all that will be kept, if it is more than a few rows: memory costs nothing until it is used.
-            room = 1024 if wanted <= 1024 else 2 * WINDOW
+            room = min(max(wanted, 2 * len(self._labels), 1024), 2 * WINDOW)
             self._scores, self._labels, self._importances = (padded(array, room) for array in self._arrays)
         for array, new in zip(self._arrays, (scores, labels, importances), strict=True):
             array[kept:wanted] = new
