@@ -132,7 +132,7 @@ public:
     std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
                        nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalCounts having,
                        OptionalLargest largest, std::optional<InOut<float>> rates, const BlockArgument& block, Scale scale,
-                       nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> scores, const std::string& isa,
+                       nb::ndarray<float, nb::ndim<2>, nb::device::cpu> scores, const std::string& isa,
                        const std::optional<In<std::int32_t>>& classes, double repeats) const {
         BorrowedRows borrowed(block, table.shape(0));
         borrowed.repeat(repeats);
@@ -147,7 +147,8 @@ public:
             borrowed.borrow_labels(block);
         }
         const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(settings_.lanes);
-        if (scores.shape(0) != n || scores.shape(1) != lanes ||
+        if (scores.shape(0) != n || scores.shape(1) > lanes ||
+            (scores.size() && scores.shape(1) > 1 && scores.stride(1) != 1) ||
             table.shape(1) != (rates ? (lanes + 15) / 16 * 16 : 2 * lanes) ||
             (rates && (!classes || rates->size() != table.shape(0))) || counts.size() != (classes ? 2 * lanes : 2) ||
             means.shape(0) != 4 || means.shape(1) != lanes)
@@ -170,7 +171,8 @@ public:
                                                   settings_.any_half_life
                                               ? memory.longest * lanes
                                               : 0);
-        return kernel(settings_, state, rows, scale, scores.data(), scratch, scaled_weights.data());
+        const LaneScores wanted{scores.data(), scores.stride(0), static_cast<int>(scores.shape(1))};
+        return kernel(settings_, state, rows, scale, wanted, scratch, scaled_weights.data());
     }
 
     std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,

@@ -21,12 +21,12 @@ struct Width {
     static constexpr int value = W;
 };
 
-// Calls wide(first lane) for every sixteen lanes, and narrow(first lane) for the last eight if there are such.
-template <class Wide, class Narrow>
-RARESTREAM_ALWAYS_INLINE void for_each_group(int lanes, Wide&& wide, Narrow&& narrow) {
+// Calls f(Width, first lane) for every sixteen lanes, and for the last eight if there are such.
+template <class Function>
+RARESTREAM_ALWAYS_INLINE void for_each_group(int lanes, Function&& f) {
     int g = 0;
-    for (; g + 16 <= lanes; g += 16) wide(g);
-    if (g < lanes) narrow(g);
+    for (; g + 16 <= lanes; g += 16) f(Width<16>{}, g);
+    if (g < lanes) f(Width<LANE_GROUP>{}, g);
 }
 
 // Calls f(Width, Width, first lane) for lanes two groups at a time: sixteen and sixteen, eight or none, or eight.
@@ -89,7 +89,7 @@ private:
 
 template <LaneKind Kind, bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
 std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState& state, const RowsView& rows, Scale scale,
-                         float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
+                         const LaneScores& scores, const RowScratch<float>& scratch, float* scaled_weights) {
     LaneDecay<HalfLives> decay(settings_of_lanes, state);
     const LaneSettings& settings = decay.settings();  // in the units of the row
     constexpr bool Classes = Kind != LaneKind::settings, EqualRates = Kind == LaneKind::equal_rates;
@@ -97,7 +97,8 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
     const Prefetcher prefetcher(state.table, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
     const Prefetcher count_prefetcher(state.having, sizeof(Pair<float>), HasEvidence ? state.size : 0, rows);
     LaneStepLimit limit(settings, state);
-    float z_slopes[MAX_LANES], v_slopes[MAX_LANES];
+    float z_slopes[MAX_LANES], v_slopes[MAX_LANES], row_scores[MAX_LANES] = {};
+    const std::size_t wanted_bytes = static_cast<std::size_t>(scores.wanted) * sizeof(float);
     PositiveLane positive_lane;
     for (std::int64_t i = 0; i < rows.size; ++i) {
         Row<float> row(rows, i);
@@ -126,13 +127,8 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                 return {0, sum(xx), 1};
             });
         const LaneRow values{scratch.x, scratch.z, scratch.w};
-        float* const row_scores = scores + i * settings.lanes;
         const float u = static_cast<float>(dot.u);
         const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
-        const auto score_group = [&](auto width, int g) RARESTREAM_INLINE_LAMBDA {
-            score_lanes<decltype(width)::value, Proximal, L1, Power, HasEvidence>(settings, g, state.table, row, values, u,
-                                                                                  weights_of(g), row_scores);
-        };
         const auto score_all = [&] {
             if constexpr (EqualRates)
                 for_each_pair(settings.lanes, [&](auto one, auto more, int g) {
@@ -140,11 +136,13 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                                                                                        scratch.z, u, row_scores);
                 });
             else
-                for_each_group(
-                    settings.lanes, [&](int g) { score_group(Width<16>{}, g); },
-                    [&](int g) { score_group(Width<8>{}, g); });
+                for_each_group(settings.lanes, [&](auto width, int g) {
+                    score_lanes<decltype(width)::value, Proximal, L1, Power, HasEvidence>(
+                        settings, g, state.table, row, values, u, weights_of(g), row_scores);
+                });
         };
         score_all();
+        std::memcpy(scores.first + i * scores.stride, row_scores, wanted_bytes);
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // such a row is scored, and changes nothing
         const double repeated = h * rows.repeats;
@@ -169,12 +167,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                 if (EqualRates) scratch.n[p] *= scratch.rescale[p];
                 state.largest[row.at[p]] = std::fabs(row.x[p]);
             }
-            if (Proximal) {  // the step needs the weights as they are now; the scores remain those before
-                float before[MAX_LANES];
-                std::memcpy(before, row_scores, static_cast<std::size_t>(settings.lanes) * sizeof(float));
-                score_all();
-                std::memcpy(row_scores, before, static_cast<std::size_t>(settings.lanes) * sizeof(float));
-            }
+            if (Proximal) score_all();  // the step needs the weights as they are now
         }
         decay.prepare_next_row();
         if constexpr (EqualRates) {
@@ -184,14 +177,10 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                                                                               z_slopes);
             });
         } else {
-            for_each_group(
-                settings.lanes,
-                [&](int g) {
-                    step_lanes<16, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
-                },
-                [&](int g) {
-                    step_lanes<8, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g), z_slopes, v_slopes);
-                });
+            for_each_group(settings.lanes, [&](auto width, int g) {
+                step_lanes<decltype(width)::value, Proximal>(settings, g, state.table, row, scratch.x, weights_of(g),
+                                                             z_slopes, v_slopes);
+            });
         }
     }
     decay.begin_row();
@@ -218,7 +207,7 @@ LaneLearn pick_plain_lanes(const LaneSettings& settings) {
 }
 
 inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
-                                    float* scores, const RowScratch<float>& scratch, float* scaled_weights) {
+                                    const LaneScores& scores, const RowScratch<float>& scratch, float* scaled_weights) {
     const bool l1 = settings.any_l1, power = settings.any_weight_power, evidence = settings.any_evidence;
     constexpr LaneKind one = LaneKind::settings, classes = LaneKind::classes, equal = LaneKind::equal_rates;
     const auto kernel = settings.any_half_life

@@ -54,9 +54,16 @@ struct LaneState {
     float* rates;            // n of every coordinate, for classes with equal rates; else null
 };
 
-// scores is [rows][lanes]; scaled_weights has space for [longest row][lanes] where a lane is proximal. Returns the number
+// The scores of some rows under the first lanes, as many as are wanted.
+struct LaneScores {
+    float* first;
+    std::int64_t stride;  // numbers from one row to the next
+    int wanted;
+};
+
+// scaled_weights has space for [longest row][lanes] where a lane is proximal. Returns the number
 // of rows learned, as `learn` of learn.hpp does: a row that is too large for one lane is learned by none.
-using LaneLearn = std::int64_t (*)(const LaneSettings&, const LaneState&, const RowsView&, Scale, float* scores,
+using LaneLearn = std::int64_t (*)(const LaneSettings&, const LaneState&, const RowsView&, Scale, const LaneScores&,
                                    const RowScratch<float>&, float* scaled_weights);
 
 // Gives the scores of a Model with the state of this lane, bit for bit.

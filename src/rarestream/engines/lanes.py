@@ -191,16 +191,18 @@ class LaneKernel:
         isa: str = "",
         classes: NDArray[np.int32] | None = None,
         repeats: float = 1.0,
+        scores: NDArray[np.float32] | None = None,
     ) -> tuple[int, NDArray[np.float32]]:
         """Return how many rows were learned, and the score of each row under each lane before it was learned.
 
         Rows of importance 0 are scored and change nothing. `classes` has the lane in which each row is positive, in
-        place of its label, where lanes are classes; a row whose number is no lane is negative in all.
+        place of its label, where lanes are classes; a row whose number is no lane is negative in all. `scores`: where
+        to write them, columns side by side.
         """
-        scores = np.empty((len(block), self.lanes.width), np.float32)
+        if scores is None:
+            scores = np.empty((len(block), len(self.lanes.learners)), np.float32)
         flat = state._replace(counts=state.counts.reshape(-1))
-        learned = self._core.learn(*flat, block, scale, scores, isa, classes, repeats)
-        return learned, scores[:, : len(self.lanes.learners)]
+        return self._core.learn(*flat, block, scale, scores, isa, classes, repeats), scores
 
     def score_alone(
         self, state: LaneState, lane: int, block: Block, scale: _native.Scale | int, scores: NDArray[np.float64]
@@ -271,11 +273,17 @@ class LaneGroup:
         if slots > self.slots:
             self.state = self.lanes.grown(self.state, more_slots(slots, self.slots, most), used)
 
-    def learn(self, block: Block, classes: NDArray[np.int32] | None = None, repeats: float = 1.0) -> tuple[int, Scores]:
+    def learn(
+        self,
+        block: Block,
+        classes: NDArray[np.int32] | None = None,
+        repeats: float = 1.0,
+        into: Scores | None = None,
+    ) -> tuple[int, Scores]:
         """Learn the rows, up to one that is too large for some lane.
 
         `classes`, in a group of classes, has the lane in which each row is positive; no lane: it is negative in all.
-        `repeats`: as for `Kernel.learn`.
+        `repeats`: as for `Kernel.learn`. `into`: where to write the scores, unless settings were dropped.
 
         Returns
         -------
@@ -284,7 +292,8 @@ class LaneGroup:
         array of shape (rows, settings)
             The scores of the rows under each setting before they were learned.
         """
-        learned, scores = self._kernel.learn(self.state, block, self._scale_code, classes=classes, repeats=repeats)
+        into = into if self._whole else None
+        learned, scores = self._kernel.learn(self.state, block, self._scale_code, "", classes, repeats, into)
         return learned, self._of_numbers(scores)
 
     def score(self, block: Block) -> Scores:
@@ -293,8 +302,12 @@ class LaneGroup:
 
     def _of_numbers(self, scores: Scores) -> Scores:
         """Return the scores of the settings, in the order of their numbers, from those of all lanes."""
-        whole = len(self.lane_of) == scores.shape[1]  # none was dropped: a setting has the lane of its place
-        return scores if whole else scores[:, self.lane_of]
+        return scores if self._whole else scores[:, self.lane_of]
+
+    @property
+    def _whole(self) -> bool:
+        """Whether no setting was dropped: each has the lane of its place."""
+        return len(self.lane_of) == len(self.lanes.learners)
 
     def score_alone(self, number: int, block: Block, scores: NDArray[np.float64]) -> int:
         """Write the scores of the rows under one setting; the same bits as of a Model of that setting."""

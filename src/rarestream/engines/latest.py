@@ -40,6 +40,13 @@ class LatestRows:
     def nbytes(self) -> int:
         return self._scores.nbytes + self._labels.nbytes + self._importances.nbytes
 
+    def lend(self, rows: int) -> Scores:
+        """Return where to write the scores of the next rows under each setting, before these are passed to `add`."""
+        if rows > WINDOW:
+            return np.empty((rows, self._scores.shape[1]), np.float32)
+        self._make_room(rows)
+        return self._scores[self.count : self.count + rows]
+
     def add_learned(self, block: Block, scores: Scores) -> int:
         """Add rows that were learned, without those of importance 0; return how many were added."""
         assert block.labels is not None
@@ -52,20 +59,27 @@ class LatestRows:
 
     def add(self, scores: Scores, labels: NDArray[np.int8], importances: NDArray[np.float64] | None) -> None:
         """Add rows, all of which have an importance above 0."""
-        importances = np.ones(len(labels)) if importances is None else importances
-        kept, wanted = self.count, self.count + len(labels)
-        if wanted > 2 * WINDOW:  # forget all but the latest
-            kept = max(0, WINDOW - len(labels))
+        scores, labels = scores[-WINDOW:], labels[-WINDOW:]
+        self._make_room(len(labels))
+        new = slice(self.count, self.count + len(labels))
+        place = self._scores[new]
+        if not np.may_share_memory(scores, place):  # else they were written there
+            place[:] = scores
+        self._labels[new] = labels
+        self._importances[new] = 1.0 if importances is None else importances[-WINDOW:]
+        self.count = new.stop
+
+    def _make_room(self, rows: int) -> None:
+        """Make room for so many rows after the latest; all but WINDOW of those may be forgotten."""
+        if self.count + rows > 2 * WINDOW:
+            kept = WINDOW
             for array in self._arrays:
                 array[:kept] = array[self.count - kept : self.count].copy()
-            scores, labels, importances = scores[-WINDOW:], labels[-WINDOW:], importances[-WINDOW:]
-            wanted = kept + len(labels)
+            self.count = kept
+        wanted = self.count + rows
         if wanted > len(self._labels):
             room = min(max(wanted, 2 * len(self._labels), 1024), 2 * WINDOW)
             self._scores, self._labels, self._importances = (padded(array, room) for array in self._arrays)
-        for array, new in zip(self._arrays, (scores, labels, importances), strict=True):
-            array[kept:wanted] = new
-        self.count = wanted
 
     @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:

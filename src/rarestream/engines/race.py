@@ -235,21 +235,24 @@ class Race(GroupEngine):
     def _continue_with(self, chosen: Sequence[int]) -> None:
         """Drop all settings but these; one that is there twice is copied."""
         chosen = list(chosen)
-        group = LaneGroup.regroup(self._groups, chosen, self._used.stop)
-        group.numbers = list(range(len(chosen)))
         self.candidates = [self.candidates[number] for number in chosen]
         self._lane_bytes = Lanes(self.candidates).bytes
         self.choice = self.choice.among(chosen)
         self._latest.keep(chosen)
-        self._divide([group])
+        self._regroup(chosen)
 
-    def _divide(self, groups: Sequence[LaneGroup]) -> None:
+    def _divide(self) -> None:
         """Divide the lanes between the cores."""
-        parts = self._parts()
-        if [group.numbers for group in groups] == [list(part) for part in parts]:
-            self._groups = list(groups)
-        else:
-            self._groups = [LaneGroup.regroup(groups, part, self._used.stop) for part in parts]
+        if [group.numbers for group in self._groups] != [list(part) for part in self._parts()]:
+            self._regroup(range(len(self.candidates)))
+
+    def _regroup(self, chosen: Sequence[int]) -> None:
+        """Continue with the settings that the groups have under these numbers; they are numbered anew."""
+        old, self._groups = self._groups, []
+        for part in self._parts():
+            group = LaneGroup.regroup(old, [chosen[number] for number in part], self._used.stop)
+            group.numbers = list(part)
+            self._groups.append(group)
 
     def _parts(self) -> list[range]:
         """Return which settings learn on which core, a register of lanes or more on each; that changes no bit."""
@@ -285,13 +288,13 @@ class Race(GroupEngine):
         Settings that cannot learn a row drop out, each with the number of the row and the reason, unless none can: then
         the row is refused.
         """
-        scores = np.empty((len(block), len(self.candidates)), np.float32)
+        scores = self._latest.lend(len(block))
         places = [_Place(group) for group in self._groups]
         failed: dict[int, tuple[int, str]] = {}
         while True:
             behind = [place for place in places if place.rows < len(block)]
             many = len(block.indices) * len(self.candidates) > THREAD_NUMBERS
-            run_all(lambda place: place.learn(block, scores), behind, len(behind) if many else 1)
+            run_all(lambda place: place.learn(block, scores), behind, cores() if many else 1)
             row = min(place.rows for place in places)
             if row == len(block):
                 break
@@ -538,7 +541,8 @@ class Race(GroupEngine):
             self.choice = Choice(lead, shares, order)
         self._latest.load(extra, self.raced)
         file_arrays.load_largest(arrays, state.largest, group.slots)
-        self._divide([group])
+        self._groups = [group]
+        self._divide()
 
     def _with_slots(self, arrays: Arrays, slots: int) -> Arrays:
         """Give slots to the features of a file, and return its arrays with slots in place of features."""
@@ -566,11 +570,15 @@ class _Place:
         self.group, self.rows = group, 0
 
     def learn(self, block: Block, scores: Scores) -> None:
-        learned, found = self.group.learn(block[self.rows :])
         numbers = self.group.numbers
-        in_order = numbers == list(range(numbers[0], numbers[0] + len(numbers)))  # a slice is much quicker than a list
-        columns = slice(numbers[0], numbers[-1] + 1) if in_order else numbers
-        scores[self.rows : self.rows + learned, columns] = found[:learned]
+        if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            into = scores[self.rows :, numbers[0] : numbers[-1] + 1]
+            learned, found = self.group.learn(block[self.rows :], into=into)
+            if found is not into:
+                into[:learned] = found[:learned]
+        else:
+            learned, found = self.group.learn(block[self.rows :])
+            scores[self.rows : self.rows + learned, numbers] = found[:learned]
         self.rows += learned
 
     def drop(self, numbers: Container[int]) -> None:

@@ -1,19 +1,48 @@
-"""Threads for what a race does with several settings at once."""
+"""Threads for what a race does with several settings at once. They are kept: starting one for a block takes longer."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from rarestream.system import cores
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_kept: list[ThreadPoolExecutor] = []  # one, once it was needed
+
 
 def run_all(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """Return what a function returns for each item, in their order; on several threads if that is worth it."""
-    if threads < 2 or len(items) < 2:
+    """Return what a function returns for each item, in their order; on several threads, this one included."""
+    threads = min(threads, len(items))
+    if threads < 2:
         return [function(item) for item in items]
-    from concurrent.futures import ThreadPoolExecutor  # not above: many programs never need it
+    from concurrent.futures import wait  # not above: many programs never need it
 
-    with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        return list(pool.map(function, items))
+    def run(first: int) -> list[Result]:
+        return [function(item) for item in items[first::threads]]
+
+    others = [_pool().submit(run, first) for first in range(1, threads)]
+    try:
+        own = run(0)
+    finally:
+        wait(others)  # they change what the caller owns
+    shares = [own, *(other.result() for other in others)]
+    return [shares[number % threads][number // threads] for number in range(len(items))]
+
+
+def _pool() -> ThreadPoolExecutor:
+    if not _kept:
+        from concurrent.futures import ThreadPoolExecutor
+
+        _kept.append(ThreadPoolExecutor(max(1, cores() - 1), "rarestream"))
+    return _kept[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_kept.clear)  # a child has none of its parent's threads
