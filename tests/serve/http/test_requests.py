@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rarestream import Model
+from rarestream.serve.http import Settings
+from rarestream.serve.http.application import Application
 from rarestream.serve.options import Options
 from rarestream.serve.rows import Limits
 from rarestream.serve.service import Service
@@ -433,3 +438,42 @@ def test_the_pages_need_nothing_from_elsewhere(served: Served) -> None:
         assert f"<code>{path}</code>" in text
     page = served.ask("GET", "/")
     assert page.status == 200 and b"<!doctype html>" in page.body[:100].lower()
+
+
+def test_a_quick_request_is_answered_between_large_ones_that_came_before_it(tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    async def ask(app: Application, path: str, content: Any) -> None:
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": json.dumps(content).encode()}
+
+        async def send(message: Any) -> None:
+            assert message.get("status", 200) == 200
+
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": b""}
+        await app(scope | {"headers": [(b"content-type", b"application/json")]}, receive, send)
+
+    def noted(app: Application, path: str) -> None:
+        endpoint = app.endpoints["POST", path]
+        answer = endpoint.takes_body
+        assert answer is not None
+
+        def note(*request: Any) -> Any:
+            begun.append(path)
+            return answer(*request)
+
+        endpoint.takes_body = note
+
+    async def work() -> None:
+        service = Service(tmp_path, trained_model())
+        await service.start()
+        app = Application(service, Settings())
+        noted(app, "/learn")
+        noted(app, "/predict")
+        large = {"rows": [ROW] * 2000, "labels": [0, 1] * 1000}
+        await asyncio.gather(*(ask(app, "/learn", large) for _ in range(5)), ask(app, "/predict", {"row": ROW}))
+        await service.stop()
+
+    asyncio.run(work())
+    assert begun.count("/learn") == 5
+    assert begun.index("/predict") <= 1

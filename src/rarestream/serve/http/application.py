@@ -26,6 +26,7 @@ from rarestream.serve.http.service import Service
 from rarestream.serve.http.settings import Settings
 from rarestream.serve.messages import IdLabel, Learned
 from rarestream.serve.rows import RowDecoder, RowText
+from rarestream.serve.scoring import AT_ONCE
 
 JSON = b"application/json"
 LINES = b"application/x-ndjson"
@@ -78,6 +79,7 @@ class Application:
         self.counts = Counts()
         self.shared_counts: SharedCounts | None = None  # of several processes on one port
         self.stopping = False
+        self._large_bodies = asyncio.Lock()
         self.live = LivePage(service.statistics, clients=settings.live_pages)
         self.endpoints: dict[tuple[str, str], Endpoint] = {}
         json_or_more = frozenset([JSON, LINES, ARROW])
@@ -145,6 +147,8 @@ class Application:
                     return
             if len(body) > limit:
                 raise _too_large(limit)
+            if len(body) > AT_ONCE:
+                await self._in_turn()
             answer: Any = answer_to(body, headers, scope["query_string"])
             kind = type(answer)
             if kind is not bytes:
@@ -167,6 +171,14 @@ class Application:
         except Exception as exception:
             internal, headers = unexpected(exception, headers)
             await self._fail(internal, endpoint, headers, scope, receive, send, begin)
+
+    async def _in_turn(self) -> None:
+        """Let one large body after the other be decoded, and quick requests be answered between two of them.
+
+        Else those that come together, say after a flush that took long, would be decoded in one go.
+        """
+        async with self._large_bodies:
+            await asyncio.sleep(0)
 
     # -- failures
 
