@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rarestream.errors import DataError, advice, plain
+from rarestream.evaluate.given import GivenBlocks
 from rarestream.readers import Stream
 from rarestream.readers.fingerprints import HEAD, Fingerprint, is_same_file
 from rarestream.readers.formats import DEFAULT, Format, find_format, format_of_suffix, load_format, module_names
@@ -42,19 +43,19 @@ class Place:
     settings: Mapping[str, Any] = field(default_factory=dict)
     position: Mapping[str, Any] = field(default_factory=dict)  # of a live source
 
-    def source(self, stream: Stream, before: Mapping[str, Any]) -> dict[str, Any]:
+    def source(self, stream: Stream | GivenBlocks, before: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the model keeps as `model.source`; the keys are listed at the top of this module.
 
         Parameters
         ----------
-        stream : Stream
+        stream : Stream or GivenBlocks
             The data that the position is in.
         before : mapping
             `model.source` so far: the positions of live sources stay in it.
         """
         found = {
             "files": [dict(described) for described in stream.sources],
-            "settings": stream.settings,
+            "settings": dict(stream.settings),
             "passes": self.passes,
             "pass": self.number,
             "rows": self.rows,

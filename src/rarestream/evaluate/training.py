@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError, RowError
+from rarestream.evaluate.given import GivenBlocks, as_stream
 from rarestream.evaluate.progress import Callback, ProgressMeter, callbacks, shown, wants_to_stop
 from rarestream.evaluate.resume import Place
 from rarestream.metrics import SortedCheck, StreamingAuc
@@ -66,7 +67,7 @@ class TrainingRun:
     ----------
     model : Model or Racing
         What to train.
-    stream : Stream
+    stream : Stream or iterable of Block
         The data.
     place : Place, optional
         Where to start in the data, as `place_in` returns it. By default at the start.
@@ -103,7 +104,7 @@ class TrainingRun:
     def __init__(
         self,
         model: Learning,
-        stream: Stream,
+        stream: Stream | GivenBlocks | Iterable[Block],
         *,
         place: Place | None = None,
         passes: int | None = None,
@@ -116,7 +117,7 @@ class TrainingRun:
             raise ValueError(f"train: max_rows must be >= 1, got {max_rows}.")
         place = place or Place()
         self.model = model
-        self.stream = stream
+        self.stream = stream if isinstance(stream, GivenBlocks) else as_stream(stream, passes or place.passes)
         self.place = dataclasses.replace(place, passes=max(passes or place.passes, place.number))
         self.rows = 0
         self.nonzeros = 0
@@ -250,7 +251,7 @@ class TrainingRun:
 
 def train(
     model: Model,
-    stream: Stream,
+    stream: Stream | Iterable[Block],
     *,
     passes: int = 1,
     max_rows: int | None = None,
@@ -266,8 +267,8 @@ def train(
     ----------
     model : Model
         The model to train.
-    stream : Stream
-        The data, as `read` returns them.
+    stream : Stream or iterable of Block
+        The data, as `read` returns them, or Blocks, for example those of `make_rare_stream` or a list.
     passes : int, >= 1, default 1
         Number of passes.
     max_rows : int, >= 1, optional
@@ -298,11 +299,12 @@ def train(
     MissingExtraError
         If `progress` is "rich", and rich is not installed.
     """
-    saving = None if save is None else Saving(model, stream, save, save_every)
+    data = as_stream(stream, passes)
+    saving = None if save is None else Saving(model, data, save, save_every)
     called = callbacks(on_step)
     wanted = bool(called) or progress == "lines"
-    run = TrainingRun(model, stream, passes=passes, max_rows=max_rows, marks=marks_every(every) if wanted else ())
-    meter = ProgressMeter(model, waits=stream.settings["shuffle"] is not None)
+    run = TrainingRun(model, data, passes=passes, max_rows=max_rows, marks=marks_every(every) if wanted else ())
+    meter = ProgressMeter(model, waits=data.settings["shuffle"] is not None)
     show = shown(progress, run, meter)
 
     def record() -> bool:
@@ -339,7 +341,7 @@ class Saving:
     ----------
     model : Model
         What learns.
-    stream : Stream
+    stream : Stream or GivenBlocks
         What it learns.
     path : path
         The file to write.
@@ -358,7 +360,7 @@ class Saving:
     def __init__(
         self,
         model: Any,
-        stream: Stream,
+        stream: Stream | GivenBlocks,
         path: str | os.PathLike[str],
         every: float | None,
         kind: str = "resumable",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +126,7 @@ class RaceResult:
 
 
 def race(
-    stream: Stream,
+    stream: Stream | Iterable[Block],
     settings: str | Sequence[Learner | str] = "auto",
     *,
     scale: str = "unit",
@@ -142,8 +142,8 @@ def race(
 
     Parameters
     ----------
-    stream : Stream
-        Labelled rows, as `read` returns them.
+    stream : Stream or iterable of Block
+        Labelled rows, as `read` returns them, or Blocks, for example those of `make_rare_stream` or a list.
     settings : "auto" or sequence of Learner or str, default "auto"
         The settings of the learner `auto`, or up to 1024 learners or names of learners.
     scale : {"unit", "max", "none"}, default "unit"
