@@ -4,7 +4,7 @@ BIN    := .venv/bin
 NATIVE := $(shell find native -type f) CMakeLists.txt pyproject.toml
 CPP    := $(shell find native fuzz -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: demo wheel wheel-check wheel-aarch64 test test-spark java redis chromium wrk check-native lint bench bench-against docs fuzz torture kill-test crash-test soak clean
+.PHONY: demo wheel wheel-check wheel-aarch64 test test-spark java redis chromium wrk check-native lint bench bench-against docs reproduction fuzz torture kill-test crash-test soak clean
 
 demo: .venv/installed
 	$(BIN)/rarestream demo
@@ -67,6 +67,19 @@ bench-against: .venv/installed-bench
 
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+# Continues the kept trials of the paper's experiments for at most HOURS, keeps what is finished, and writes page and figures
+# anew: make reproduction DATA=papers HOURS=10 ARGS="table3 --as-published". Trials that are running at the end are lost.
+reproduction: DATA  ?= data
+reproduction: HOURS ?= 1
+reproduction: RUNS  ?= build/reproduction
+reproduction: PAGE  ?= docs/reproduction.md
+reproduction: .venv/installed-test
+	$(BIN)/python tools/reproduction.py unpack $(RUNS)
+	timeout --signal=INT $(HOURS)h $(BIN)/rarestream reproduce $(or $(ARGS),table2) --data-dir $(DATA) --out $(RUNS) || \
+	test $$? = 124
+	$(BIN)/python tools/reproduction.py pack $(RUNS)
+	$(BIN)/rarestream reproduce report --data-dir $(DATA) --out $(RUNS) --story $(PAGE) --overwrite
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

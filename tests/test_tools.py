@@ -1,4 +1,4 @@
-"""The scripts in tools/ that `make` calls: extras, progress, wheels."""
+"""The scripts in tools/ that `make` calls: extras, progress, reproduction, wheels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import extras, progress, wheels
+from rarestream.reproduce.experiments import check_trials
+from tools import extras, progress, reproduction, wheels
 
 HOME = Path(__file__).parent.parent
 
@@ -53,6 +54,47 @@ def test_a_command_that_fails_shows_all_that_it_printed_and_keeps_its_status(cap
     assert progress.main([sys.executable, "-c", script]) == 3
     printed = capfd.readouterr()
     assert "[1/2] a.cpp" in printed.out and "the reason" in printed.err
+
+
+def trial(method="ftrl_auc", number=0, **other):
+    row = {"dataset": "imdb", "ratio": None, "mode": "corrected", "method": method, "grid": "full", "trial": number}
+    return {**row, "source": "ab", **other}
+
+
+def test_trials_are_packed_once_each_in_order_and_into_the_same_bytes(tmp_path):
+    kept = tmp_path / "kept.jsonl.xz"
+    rows = [trial(number=2), trial(ratio=0.1), trial(number=1), trial("auto", grid="none"), trial(grid="quick")]
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder, some in ((one, rows), (two, [trial(number=1, seconds=3), *reversed(rows[:2])])):
+        folder.mkdir()
+        (folder / "results.jsonl").write_bytes(reproduction.lines(some) + b'{"torn": ')
+    assert reproduction.pack(one, kept) == 4  # without the coarse grid
+    first = kept.read_bytes()
+    assert reproduction.pack(one, kept) == 4 and kept.read_bytes() == first
+    assert reproduction.pack(two, kept) == 4
+    found = [(row["method"], row["ratio"], row["trial"], row.get("seconds")) for row in reproduction.kept_rows(kept)]
+    assert found == [
+        ("auto", None, 0, None),
+        ("ftrl_auc", None, 1, 3),  # as the folder has it
+        ("ftrl_auc", None, 2, None),
+        ("ftrl_auc", 0.1, 0, None),
+    ]
+
+
+def test_kept_trials_are_unpacked_beside_those_of_the_folder(tmp_path):
+    kept = tmp_path / "kept.jsonl.xz"
+    assert reproduction.unpack(tmp_path / "empty", kept) == 0
+    (tmp_path / "empty" / "results.jsonl").write_bytes(reproduction.lines([trial()]))
+    reproduction.pack(tmp_path / "empty", kept)
+    (tmp_path / "empty" / "results.jsonl").write_bytes(reproduction.lines([trial(number=1)]))
+    assert reproduction.unpack(tmp_path / "empty", kept) == 2
+    assert [row["trial"] for row in reproduction.folder_rows(tmp_path / "empty")] == [0, 1]
+
+
+def test_the_kept_trials_are_trials_of_the_paper():
+    rows = reproduction.kept_rows(reproduction.KEPT)
+    check_trials(rows, reproduction.KEPT)
+    assert rows and rows == reproduction.merged(rows)
 
 
 def test_pythons_without_headers_previews_other_implementations_and_old_ones_are_left_out():

@@ -9,10 +9,13 @@ import pytest
 
 from rarestream.cli.reproduce import NAMES
 from rarestream.reproduce import output
-from rarestream.reproduce.experiments import ALL, EXPERIMENTS
+from rarestream.reproduce.datasets import sources
+from rarestream.reproduce.experiments import EXPERIMENTS
+from rarestream.reproduce.figures import NUMBERS
 from tests.cli.conftest import run, started
 from tests.reproduce.conftest import small as small  # the fixture
 from tests.reproduce.conftest import write
+from tests.reproduce.made_up import row
 
 
 def test_there_is_a_command_for_every_experiment():
@@ -79,8 +82,8 @@ def test_a_part_of_one_class_is_said_in_the_table(tmp_path):
 
 def test_all_of_it_with_a_report(small, tmp_path, monkeypatch):
     pytest.importorskip("bokeh")
-    drawn: list[str] = []
-    monkeypatch.setattr(output, "write_figures", lambda folder, names, rows: drawn.extend(names) or [])  # slow
+    drawn: list[int] = []
+    monkeypatch.setattr(output, "write_figures", lambda folder, numbers, rows: drawn.extend(numbers) or [])  # slow
     out = tmp_path / "out"
     words = ("--quick", "--trials", 1, "--data-dir", small, "--out", out, "--datasets", "farm-ads", "--jobs", 1)
     done = run("reproduce", "all", *words)
@@ -88,7 +91,7 @@ def test_all_of_it_with_a_report(small, tmp_path, monkeypatch):
     assert {"table1.csv", "table2.tex", "table3.md", "report.md", "report.html"} <= {
         path.name for path in out.iterdir()
     }
-    assert drawn == ALL
+    assert drawn == list(NUMBERS)
 
 
 def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
@@ -104,11 +107,11 @@ def test_interrupted_it_says_where_it_will_go_on(small, tmp_path):
 
 def test_a_report_of_what_is_done_runs_nothing(small, tmp_path, monkeypatch):
     pytest.importorskip("bokeh")
-    drawn: list[str] = []
+    drawn: list[list[int]] = []
 
-    def draw(folder, names, rows, suffixes=("png",), dpi=200):  # the real one is slow
-        drawn.extend(names)
-        return [folder / "figure8.png"]
+    def draw(folder, numbers, rows, suffixes=("png", "svg")):  # the real one is slow
+        drawn.append(list(numbers))
+        return [folder / "figure8.svg"]
 
     monkeypatch.setattr(output, "write_figures", draw)
     out = tmp_path / "out"
@@ -127,9 +130,44 @@ def test_a_report_of_what_is_done_runs_nothing(small, tmp_path, monkeypatch):
     assert (out / "results.jsonl").read_bytes() == before
     for name in ("table1.csv", "table2.tex", "table3.md", "report.md", "report.html"):
         assert (out / name).stat().st_size
-    assert drawn[-len(ALL) :] == ALL
+    assert drawn[-2:] == [list(NUMBERS), [3, 4, 8]]  # beside the story only those that show trials
     story = (out / "report.md").read_text("utf-8")
     assert "There are 2 trials on imdb" in story
-    assert "![figure8](figure8.png)" in story
-    assert (tmp_path / "docs" / "again.md").read_text("utf-8") == story.replace("(figure8.png", "(again/figure8.png")
-    assert "not run" in story and "no data" in story  # those that were not asked for, those that are not there
+    assert "![Figure 8: AUC against rows](figure8.svg)" in story
+    assert (tmp_path / "docs" / "again.md").read_text("utf-8") == story.replace("(figure8.svg", "(again/figure8.svg")
+    assert "Not drawn, for want of trials: real-sim, farm-ads" in story
+
+
+FOREIGN = {  # what is in the file, and what is said of it
+    '{"clicks": 3}': "it has no field 'kind'",
+    '{"kind": "trial", "dataset": "clicks.svm"}': 'dataset must be one of real-sim, farm-ads, rcv1b, imdb, reviews, news20b, avazu, got "clicks.svm"',
+    '{"kind": "trial", "dataset": "imdb", "source": 7}': "source must be a string, got 7",
+}
+
+
+@pytest.mark.parametrize("line", FOREIGN)
+@pytest.mark.parametrize("command", ["report", "table2"])
+def test_a_results_file_of_something_else_is_an_error_with_its_place(small, tmp_path, line, command):
+    (tmp_path / "results.jsonl").write_text(line + "\n")
+    done = run("reproduce", command, "--data-dir", small, "--out", tmp_path)
+    assert done.exit_code == 1
+    said = f"{tmp_path}/results.jsonl:1: not a trial of `rarestream reproduce`: {FOREIGN[line]}."
+    assert f"{said} Remove the line, or choose another folder with --out FOLDER." in done.stderr
+    assert (tmp_path / "results.jsonl").read_text() == line + "\n"
+
+
+def test_trials_of_other_rows_are_left_out_of_a_report_and_said(small, tmp_path):
+    pytest.importorskip("bokeh")
+    mine, others = row("imdb"), row("farm-ads")
+    mine["source"], others["source"] = sources(small, ["imdb"])["imdb"].mark, "others"
+    file = tmp_path / "results.jsonl"
+    words = ("reproduce", "report", "--data-dir", small, "--out", tmp_path)
+    file.write_text(json.dumps(others) + "\n")
+    done = run(*words)
+    assert done.exit_code == 1 and not (tmp_path / "report.md").exists()
+    said = f"{file}: trials on farm-ads (1) are of other rows than those in {small}"
+    assert f"{said}, and there are no others. Pass the folder of their data with --data-dir DIR." in done.stderr
+    file.write_text(json.dumps(others) + "\n" + json.dumps(mine) + "\n")
+    done = run(*words)
+    assert done.exit_code == 0 and f"{said}; they are left out." in done.stderr
+    assert "There is 1 trial on imdb" in (tmp_path / "report.md").read_text("utf-8")

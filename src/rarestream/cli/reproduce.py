@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rarestream.reproduce.experiments import FoundData
     from rarestream.reproduce.output import Written
     from rarestream.study.rows import TrialRow
+    from rarestream.study.store import Row
     from rarestream.study.trials import Progress
 
 NAMES = {  # of the commands, and what they say of themselves
@@ -161,6 +162,7 @@ def report(
     plan = experiments.Plan(_mode(as_published), quick=False, stream=experiments.stream_of(rows))
     data = experiments.find_data(experiments.ALL, plan, data_dir)
     _print_missing(data)
+    _print_other_rows(data, rows, out)
     finished = experiments.finished_experiments(plan, data, rows)
     written = output.write(experiments.ALL, data, finished, out, report=True, story=story)
     _print_warnings(written)
@@ -186,6 +188,21 @@ def _print_missing(data: FoundData) -> None:
             ink.line(f"  {line}")
         words = ["rarestream", "datasets", data.missing[0], "--data-dir", data.folder]
         ink.line(f"To download one: {look.quoted(words)}")
+
+
+def _print_other_rows(data: FoundData, rows: Sequence[Row], out: Path) -> None:
+    """Say which trials are of other rows than those of the data folder; fail if all are."""
+    others = data.of_other_rows(rows)
+    if not others:
+        return
+    names = ", ".join(f"{name} ({look.count(count)})" for name, count in others.items())
+    words = f"{plain(out / 'results.jsonl')}: trials on {names} are of other rows than those in {plain(data.folder)}"
+    if sum(others.values()) == len(rows):
+        failures.exit_with(
+            f"{words}, and there are no others. Pass the folder of their data with --data-dir DIR.",
+            failures.FAILED,
+        )
+    look.warn(f"{words}; they are left out.")
 
 
 def _interrupted(out: Path) -> NoReturn:

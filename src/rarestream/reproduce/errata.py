@@ -103,3 +103,17 @@ ERRATA = (
         "test_b12_the_points_of_figure_11_are_of_the_other_ratio",
     ),
 )
+
+# The bugs of each method in a phrase. SPAUC and FSAUC have none but the measure.
+OF_METHODS = {
+    "ftrl_auc": "no soft-thresholding (B1)",
+    "spam_l1": "a term of the gradient is missing (B9)",
+    "spam_l2": "a term of the gradient is missing (B9)",
+    "spam_l1l2": "a term is missing (B9), half of the weights escape the l2 penalty (B2)",
+    "solam": "class means clipped at one end only (B8)",
+    "spauc": "only the measure (B6)",
+    "fsauc": "only the measure (B6)",
+    "adagrad": "gradients of earlier rows count again (B5), half of the weights lose their learning rate (B4)",
+    "rda_l1": "gradients of earlier rows count again (B5), half of the weights are far too large (B3)",
+    "ftrl_proximal": "no soft-thresholding (B1), no intercept (B7)",
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,21 @@ from typing import Any, NamedTuple
 from rarestream.errors import advice
 from rarestream.reproduce import datasets, protocol
 from rarestream.reproduce.datasets import AVAZU, NAMES, Source
-from rarestream.reproduce.methods import LEARNED_LAZILY, OURS, TABLE2, TABLE3, TUNED_AFTER
+from rarestream.reproduce.methods import LEARNED_LAZILY, METHODS, OURS, TABLE2, TABLE3, TUNED_AFTER
 from rarestream.reproduce.trials import Estimate, Work, choices
-from rarestream.study.rows import FULL, MISSING, NONE, PUBLISHED, QUICK, TrialRow, trial_rows
-from rarestream.study.store import RESULTS, Row, Store, read_rows
+from rarestream.study.rows import (
+    CORRECTED,
+    FULL,
+    MISSING,
+    NONE,
+    PUBLISHED,
+    QUICK,
+    TRIAL,
+    TrialRow,
+    trial_rows,
+    why_no_trial,
+)
+from rarestream.study.store import RESULTS, Row, Store, TrialsError, read_rows
 from rarestream.study.trials import Progress, run
 from rarestream.system import cores
 
@@ -124,6 +136,11 @@ class FoundData:
         marks = {name: source.mark for name, source in self.sources.items()}
         return trial_rows(row for row in rows if marks.get(row["dataset"]) == row["source"])
 
+    def of_other_rows(self, rows: Iterable[Row]) -> dict[str, int]:
+        """Return how many trials are of other rows than the data has now, by data set."""
+        marks = {name: source.mark for name, source in self.sources.items()}
+        return dict(Counter(row["dataset"] for row in rows if marks.get(row["dataset"]) != row["source"]))
+
     def missing_rows(self) -> list[TrialRow]:
         """Return rows of kind "missing" for the data sets that were not found."""
         return [{"kind": MISSING, "dataset": name} for name in self.missing]
@@ -214,13 +231,15 @@ def run_experiments(
     Raises
     ------
     TrialsError
-        If a process dies, or a row cannot be written. The rows of finished trials stay: rerun to resume.
+        If a process dies, or a row cannot be written. The rows of finished trials stay: rerun to resume. Also if a
+        line of the results file is not a trial of these experiments.
     """
     units = units_of(names, plan, data.sources)
     # Those that are tuned after others come last.
     waves = [[unit for unit in units if (unit["method"] in TUNED_AFTER) is after] for after in (False, True)]
     asked: list[TrialRow] = []
     with Store(folder / RESULTS) as store:
+        check_trials(store.rows, store.path)
         left = [unit for unit, row in zip(units, store.find(units), strict=True) if row is None]
         if left and report is not None:  # timing the methods takes a while
             report(Progress(len(units) - len(left), len(units), 0.0, None, None))
@@ -248,9 +267,22 @@ def finished_experiments(plan: Plan, data: FoundData, rows: Sequence[Row]) -> Fi
 
 
 def finished_trials(folder: Path) -> list[Row]:
-    """Return the rows of the folder's results file; none if there is no file."""
+    """Return the rows of the folder's results file; none if there is no file. They are checked."""
     path = folder / RESULTS
-    return read_rows(path) if path.exists() else []
+    rows = read_rows(path) if path.exists() else []
+    check_trials(rows, path)
+    return rows
+
+
+def check_trials(rows: Sequence[Row], path: Path) -> None:
+    """Raise TrialsError if a row is not a trial of the paper's experiments."""
+    known = {"kind": (TRIAL,), "dataset": (*NAMES, AVAZU), "method": tuple(METHODS), "mode": (CORRECTED, PUBLISHED)}
+    for number, row in enumerate(rows, 1):
+        if problem := why_no_trial(row, known):
+            raise TrialsError(
+                f"{path}:{number}: not a trial of `rarestream reproduce`: {problem}. Remove the line, or "
+                f"{advice('pass another folder', 'choose another folder with --out FOLDER')}."
+            )
 
 
 def stream_of(rows: Sequence[Row]) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,16 +83,18 @@ def write(
         else:
             found.append(TABLES[number](shown, numbers()))
         paths += write_table(folder / f"table{number}", found[-1])
-    pictures = unless_missing(lambda: write_figures(folder, names, shown))
+    drawn = sorted({number for name in names for number in EXPERIMENTS[name].figures})
+    pictures = unless_missing(lambda: write_figures(folder, drawn, shown))
     paths += pictures
     if report and rows.every:
-        paths += write_markdown(folder / "report.md", every, shapes, pictures)
+        paths += write_markdown(folder / "report.md", every, shapes, captioned(pictures, folder, shown))
         paths += unless_missing(lambda: write_page(folder, every, shapes))
     if story is not None:
         beside = story.with_suffix("")
         beside.mkdir(parents=True, exist_ok=True)
-        small = unless_missing(lambda: write_figures(beside, names, shown, ["png"], dpi=100))
-        paths += small + write_markdown(story, every, shapes, small)
+        told = [number for number in drawn if figures.has_lines(number, shown)]
+        pictures = unless_missing(lambda: write_figures(beside, told, shown, ["svg"]))
+        paths += pictures + write_markdown(story, every, shapes, captioned(pictures, story.parent, shown))
     return Written(found, paths, warnings)
 
 
@@ -107,25 +108,35 @@ def write_table(path: Path, table: Table) -> list[Path]:
 
 
 def write_figures(
-    folder: Path, names: Sequence[str], rows: Sequence[TrialRow], suffixes: Sequence[str] = PICTURES, dpi: int = 200
+    folder: Path, drawn: Iterable[int], rows: Sequence[TrialRow], suffixes: Sequence[str] = PICTURES
 ) -> list[Path]:
-    """Write each figure as PNG and SVG; without rows of ours it still shows the published lines."""
+    """Write figures by their numbers, as PNG and SVG; without rows of ours one still shows the published lines."""
     written = []
-    for number in sorted({number for name in names for number in EXPERIMENTS[name].figures}):
+    for number in drawn:
         figure = figures.figure(number, rows, numbers())
         for suffix in suffixes:
             path = folder / f"figure{number}.{suffix}"
-            drawn = io.BytesIO()
-            figure.savefig(drawn, format=suffix, dpi=dpi)
-            write_whole(path, drawn.getvalue())
+            write_whole(path, figures.drawn(figure, suffix))
             written.append(path)
     return written
 
 
-def write_markdown(path: Path, rows: Sequence[TrialRow], shapes: Shapes, pictures: Sequence[Path] = ()) -> list[Path]:
-    """Write the report as Markdown, with pictures that are beside it or below."""
-    shown = [picture.relative_to(path.parent).as_posix() for picture in pictures if picture.suffix == ".png"]
-    write_whole(path, report.markdown(rows, numbers(), environment(), shapes, shown).encode())
+def captioned(paths: Sequence[Path], folder: Path, rows: Sequence[TrialRow]) -> list[report.Picture]:
+    """Return the figures that a report in the folder shows: those with lines of ours."""
+    found = []
+    for path in paths:
+        number = int(path.stem.removeprefix("figure"))
+        if path.suffix == ".svg" and figures.has_lines(number, rows):
+            title = f"Figure {number}: {figures.PLANS[number].title}"
+            found.append(report.Picture(path.relative_to(folder).as_posix(), title, figures.caption(number, rows)))
+    return found
+
+
+def write_markdown(
+    path: Path, rows: Sequence[TrialRow], shapes: Shapes, pictures: Sequence[report.Picture] = ()
+) -> list[Path]:
+    """Write the report as Markdown."""
+    write_whole(path, report.markdown(rows, numbers(), environment(), shapes, pictures).encode())
     return [path]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from rarestream.reproduce import errata, story, tables
 from rarestream.reproduce.figures import published_line, published_lines
-from rarestream.reproduce.methods import METHODS, results_of
+from rarestream.reproduce.methods import results_of
+from rarestream.reproduce.story import Part, Passage
 from rarestream.reproduce.tables import Published
 from rarestream.study import page
 from rarestream.study.figures import AUC, ROWS, SECONDS, PlotLine
@@ -17,9 +20,7 @@ from rarestream.study.results import extent
 from rarestream.study.rows import CORRECTED, MISSING, PUBLISHED, TrialRow
 from rarestream.study.tables import Table
 from rarestream.study.tables import markdown as table_markdown
-from rarestream.study.text import piped
 
-PAPER = "Online AUC Optimization for Sparse High-Dimensional Datasets (Zhou, Ying, Skiena, ICDM 2020)"
 TITLE = "Reproduction results"
 RERUN = (
     "rarestream reproduce all --data-dir DIR",
@@ -47,44 +48,51 @@ def all_tables(rows: Sequence[TrialRow], published: Published, found: Mapping[st
     return [*out, tables.at_published_size(rows, published), tables.paired(rows)]
 
 
+class Picture(NamedTuple):
+    """A figure of the report."""
+
+    path: str  # relative to the report
+    title: str
+    caption: str
+
+
 def markdown(
     rows: Sequence[TrialRow],
     published: Published,
     environment: Mapping[str, str] | None = None,
     found: Mapping[str, Any] | None = None,
-    pictures: Sequence[str] = (),
+    pictures: Sequence[Picture] = (),
 ) -> str:
     """Return the report as Markdown; every number in it is computed from the rows."""
-    out = [
-        f"# {TITLE}",
-        "",
-        f"{PAPER}, its experiments as `rarestream reproduce` runs them. *Corrected* is this library's learners, which "
-        "do what the papers say, with exact AUC; *as published* is the arithmetic of the authors' program, with the "
-        "authors' bugs and its own AUC. This page is generated from rows of results, and says so where there are none. "
-        + extent(rows),
-    ]
-    if short := story.summary(rows, published):
-        out += ["", "## Summary", "", *(f"- {line}" for line in short)]
-    for title, lines in story.findings(rows, published):
-        bullets = ("\n  - ".join([f"- {line}", *([details] if details else [])]) for line, details in lines)
-        out += ["", f"## {title}", "", *bullets]
-    out += ["", "## Tables", ""]
-    out += [
-        "A cell reads: ours ± standard error (published, difference); a note on the rows, if they are not the paper's.",
-        "",
-    ]
-    out += [table_markdown(table) for table in all_tables(rows, published, found)]
+    out = [f"# {TITLE}"]
+    out += itertools.chain.from_iterable(map(_passage, story.article(rows, published)))
     if pictures:
-        out += ["## Figures", "", "Dashed lines are the published ones.", ""]
-        out += [f"![{picture.rsplit('/')[-1].removesuffix('.png')}]({picture})\n" for picture in pictures]
-    out += ["## Errata of the published program", "", f"Tests are in `{errata.TESTS}`.", ""]
-    out += [piped(["", "where", "what it does", "effect", "test"]), "|---|---|---|---|---|"]
-    out += [piped([*erratum[:-1], f"`{erratum.test}`"]) for erratum in errata.ERRATA]
-    notes = [f"- {method.label}: {method.note}." for method in METHODS.values() if method.note]
-    out += ["", "## Where a corrected grid differs from the paper's", "", *notes]
+        out += ["## Figures", *itertools.chain.from_iterable(map(_picture, pictures))]
+    out += ["## How it was run", *map(_part, story.runs(rows, found))]
     if environment:
-        out += ["", "## Environment", "", *(f"- {name}: {value}" for name, value in environment.items())]
-    return "\n".join([*out, "", "## How to reproduce", "", "```", *RERUN, "```"]) + "\n"
+        out.append("With " + ", ".join(f"{name} {value}" for name, value in environment.items()) + ".")
+    out.append("\n".join(["```", *RERUN, "```"]))
+    out += itertools.chain.from_iterable(map(_passage, story.appendix(rows, published)))
+    return "\n\n".join(out) + "\n"
+
+
+def _passage(passage: Passage) -> Iterator[str]:
+    if passage.title:
+        yield f"{'#' * passage.level} {passage.title}"
+    yield from map(_part, passage.parts)
+
+
+def _part(part: Part) -> str:
+    """Return a paragraph, a list or a table as Markdown."""
+    if isinstance(part, Table):
+        return table_markdown(part).strip()
+    return part if isinstance(part, str) else "\n".join(f"- {line}" for line in part)
+
+
+def _picture(picture: Picture) -> Iterator[str]:
+    """Yield a figure, and what to look at."""
+    yield f"![{picture.title}]({picture.path})"
+    yield f"**{picture.title}.** {picture.caption}"
 
 
 def html(
@@ -104,7 +112,7 @@ def html(
         results_of(rows),
         all_tables(rows, published, found),
         title=f"{TITLE}: the FTRL-AUC paper",
-        lead=f"{PAPER}. {extent(rows)}",
+        lead=f"{story.PAPER.replace('*', '')}. {extent(rows)}",
         rerun=RERUN,
         environment=environment,
         plots=PLOTS,
@@ -115,12 +123,31 @@ def html(
 
 
 def _findings(rows: Sequence[TrialRow], published: Published) -> str:
-    short = "".join(f"<li>{escape(line)}</li>" for line in story.summary(rows, published))
-    out = [f"<h3>Summary</h3><ul>{short}</ul>"] if short else []
-    for title, lines in story.findings(rows, published):
-        items = (f"<li>{escape(line)}{page.small([details] if details else [])}</li>" for line, details in lines)
-        out.append(f"<h3>{escape(title)}</h3><ul>{''.join(items)}</ul>")
+    """Return the article without its short tables II and III, which the page has in full."""
+    out = []
+    for title, parts, level in story.article(rows, published):
+        if not title.startswith("Table "):
+            heading = f"<h{level + 1}>{escape(title)}</h{level + 1}>" if title else ""
+            out.append(heading + "".join(map(_part_html, parts)))
     return "".join(out)
+
+
+def _part_html(part: Part) -> str:
+    if isinstance(part, Table):
+        (section,) = part.sections
+        lines = ((line.name, *(cell.note for cell in line.cells)) for line in section.lines)
+        return page.word_table((part.corner, *part.columns), lines)
+    if isinstance(part, str):
+        return f"<p>{_inline(part)}</p>"
+    return f"<ul>{''.join(f'<li>{_inline(line)}</li>' for line in part)}</ul>"
+
+
+def _inline(text: str) -> str:
+    """Return a line of Markdown as HTML: bold, italics and code; of a link, its words."""
+    safe = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", escape(text, quote=False))
+    for mark, element in ((r"\*\*", "b"), (r"\*", "i"), ("`", "code")):
+        safe = re.sub(f"{mark}(.+?){mark}", rf"<{element}>\1</{element}>", safe)
+    return safe
 
 
 def _published_lines(published: Published, name: str, ratio: float | None, kind: PlotKind) -> Mapping[str, PlotLine]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NotRequired, TypedDict, cast
 
 from rarestream.study.store import Row
@@ -71,6 +72,54 @@ class TrialRow(TypedDict, total=False):
 def trial_rows(rows: Iterable[Row]) -> list[TrialRow]:
     """Return rows of a results file under their type."""
     return [cast(TrialRow, row) for row in rows]
+
+
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {  # of the fields that tables and figures read
+    "kind": ((str,), "a string"),
+    "dataset": ((str,), "a string"),
+    "source": ((str,), "a string"),
+    "ratio": ((int, float, type(None)), "a number or null"),
+    "method": ((str,), "a string"),
+    "mode": ((str,), "a string"),
+    "grid": ((str,), "a string"),
+    "trial": ((int,), "an integer"),
+    "points": ((list,), "a list"),
+    "chosen": ((int, type(None)), "an integer or null"),
+    "curve": ((dict, type(None)), "an object or null"),
+    "n_train": ((int,), "an integer"),
+    "n_features": ((int,), "an integer"),
+    "data": ((str,), "a string"),
+    "error": ((str, type(None)), "a string or null"),
+}
+_POINT = {"params", "valid_auc", "test_auc", "nonzeros", "seconds"}
+
+
+def why_no_trial(row: Row, known: Mapping[str, Collection[str]]) -> str:
+    """Return in words why a row is not one of a trial; empty if it is.
+
+    Parameters
+    ----------
+    row : dict
+        A row of a results file.
+    known : mapping of str to collection of str
+        The values that some fields may have.
+    """
+    for name, (kinds, words) in _KINDS.items():
+        if name not in row:
+            return f"it has no field {name!r}"
+        if not isinstance(row[name], kinds):
+            return f"{name} must be {words}, got {json.dumps(row[name])[:40]}"
+        if row[name] not in known.get(name, (row[name],)):
+            return f"{name} must be one of {', '.join(known[name])}, got {json.dumps(row[name])[:40]}"
+    points, chosen, curve = row["points"], row["chosen"], row["curve"]
+    if chosen is not None and not 0 <= chosen < len(points):
+        return f"chosen must be the index of one of {len(points)} points, got {chosen}"
+    if any(not isinstance(point, dict) or not point.keys() >= _POINT for point in points):
+        return f"each of its points must have {', '.join(sorted(_POINT))}"
+    columns = [] if curve is None else [curve.get(name) for name in CurvePoints.__annotations__]
+    if any(not isinstance(column, list) or len(column) != len(columns[0]) for column in columns):
+        return f"its curve must have {', '.join(CurvePoints.__annotations__)}, lists of the same length"
+    return ""
 
 
 def chosen_point(row: TrialRow) -> Point:

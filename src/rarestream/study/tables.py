@@ -1,4 +1,4 @@
-"""Tables, and four ways to print one: plain text, CSV, Markdown and LaTeX.
+"""Tables, four ways to print one (plain text, CSV, Markdown and LaTeX), and a way to make one narrower.
 
 A cell has our mean with its standard error, the published number and the difference; or, where there is no number,
 the reason. It is never blank.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv as comma
 import io
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rarestream.study.text import align, piped
@@ -142,7 +142,7 @@ def csv(table: Table) -> str:
 
 def markdown(table: Table) -> str:
     """Print as Markdown: one table per section; a cell reads: ours ± error (published, difference)."""
-    out = [f"**{table.title}.** {table.note}"]
+    out = [f"**{table.title}.** {table.note}"] if table.title else []
     for section in table.sections:
         heading = [section.name, *table.columns]
         out += ["", piped(heading), "|" + "---|" * len(heading)]
@@ -160,6 +160,69 @@ def _inline(cell: Cell, form: str) -> str:
         paper.append(number(cell.difference, _signed(form)))
     text = number(cell.ours, form) + _error(cell, form) + (f" ({', '.join(paper)})" if paper else "")
     return f"{text}; {cell.remark}" if cell.remark else text
+
+
+def short(table: Table, sections: Sequence[str], lines: Collection[str] | None = None, errors: bool = True) -> Table:
+    """Return a narrower table: one number per cell, without columns and lines that have none.
+
+    What is to be known of single cells is said below, by a mark.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    sections : sequence of str
+        The names of its sections to keep.
+    lines : collection of str, optional
+        The names of its lines to keep. By default all.
+    errors : bool
+        Whether numbers have their standard errors.
+
+    Returns
+    -------
+    Table
+        It has no title; its note says what the marks mean.
+    """
+    kept = [
+        Section(part.name, part.form, tuple(line for line in part.lines if lines is None or line.name in lines))
+        for part in table.sections
+        if part.name in sections
+    ]
+    shown = {column for part in kept for line in part.lines for column, cell in _with_number(table, line)}
+    marks: dict[str, str] = {}
+    narrow = []
+    for part in kept:
+        rows = []
+        for line in part.lines:
+            if any(True for _ in _with_number(table, line)):
+                cells = zip(table.columns, line.cells, strict=True)
+                rows.append(
+                    Line(line.name, tuple(_short(cell, part.form, marks, errors) for at, cell in cells if at in shown))
+                )
+        narrow.append(Section(part.name, part.form, tuple(rows)))
+    note = "; ".join(f"{mark} {words}" for words, mark in marks.items())
+    columns = tuple(column for column in table.columns if column in shown)
+    return Table("", note and f"{note}.", table.corner, columns, tuple(part for part in narrow if part.lines))
+
+
+def _with_number(table: Table, line: Line) -> Iterator[tuple[str, Cell]]:
+    for column, cell in zip(table.columns, line.cells, strict=True):
+        if cell.ours is not None:
+            yield column, cell
+
+
+def _short(cell: Cell, form: str, marks: dict[str, str], errors: bool) -> Cell:
+    """Return a cell of words: our number, and the mark of its note."""
+    form = cell.form or form
+    if cell.ours is None:
+        return Cell(note=cell.note if len(cell.note) <= 16 else f"none{_superscript(cell.note, marks)}")
+    error = _error(cell, form).replace("± ", "±\u00a0") if errors else ""  # a line never ends within it
+    text = number(cell.ours, form) + error
+    return Cell(note=text + (_superscript(cell.note, marks) if cell.note else ""))
+
+
+def _superscript(note: str, marks: dict[str, str]) -> str:
+    return marks.setdefault(note, str(len(marks) + 1).translate(SUPERSCRIPTS))
 
 
 def latex(table: Table) -> str:
@@ -182,6 +245,7 @@ def latex(table: Table) -> str:
     return "\n".join([*out, r"\bottomrule", r"\end{tabular}", r"\end{table*}"]) + "\n"
 
 
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 TEX = {"\\": r"\textbackslash{}", "±": r"$\pm$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
