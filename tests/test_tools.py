@@ -140,11 +140,19 @@ def test_stray_files_and_missing_files_of_a_wheel_are_named():
         "rarestream/py.typed",
         "rarestream/_native.cpython-312-x86_64-linux-gnu.so",
         "rarestream-0.1.0.dist-info/licenses/LICENSE",
+        "rarestream-0.1.0.dist-info/licenses/nanobind/LICENSE",
+        "rarestream-0.1.0.dist-info/licenses/robin_map/LICENSE",
     ]
     assert wheels.stray(good) == [] and wheels.missing(good) == []
     bad = ["tests/test_a.py", "rarestream/tests/a.py", "rarestream/a.cpp", "rarestream/__pycache__/a.py"]
     assert wheels.stray([*good, *bad]) == bad
-    assert wheels.missing(good[:1]) == ["py.typed", "the licence", "the core"]
+    assert wheels.missing(good[:1]) == [
+        "py.typed",
+        "the licence",
+        "the licence of nanobind",
+        "the licence of robin_map",
+        "the core",
+    ]
 
 
 def test_a_platform_tag_that_promises_nothing_is_newer_than_any_other():

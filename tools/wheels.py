@@ -224,7 +224,13 @@ def stray(names: Iterable[str]) -> list[str]:
 def missing(names: Iterable[str]) -> list[str]:
     """What every wheel must have and this one has not."""
     have = set(names)
-    wanted = {"py.typed": "rarestream/py.typed", "the licence": "/licenses/LICENSE", "the core": "rarestream/_native."}
+    wanted = {
+        "py.typed": "rarestream/py.typed",
+        "the licence": "/licenses/LICENSE",
+        "the licence of nanobind": "/licenses/nanobind/LICENSE",
+        "the licence of robin_map": "/licenses/robin_map/LICENSE",
+        "the core": "rarestream/_native.",
+    }
     return [what for what, part in wanted.items() if not any(part in name for name in have)]
 
 
@@ -270,7 +276,7 @@ def check_wheel(wheel: Path, bars: Bars) -> None:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         modules = {name: archive.read(name) for name in names if name.endswith(".so")}
     bars.line("files", f"{len(names)}, of which stray: {stray(names)[:5] or 'none'}", "no stray file", not stray(names))
-    bars.line("py.typed, licence, core", f"missing: {missing(names) or 'none'}", "none missing", not missing(names))
+    bars.line("py.typed, licences, core", f"missing: {missing(names) or 'none'}", "none missing", not missing(names))
     for name, module in modules.items():
         sections = debug_sections(module)
         bars.line(PurePosixPath(name).name[:28], f"debug sections: {sections or 'none'}", "none", not sections)

@@ -205,6 +205,16 @@ def test_before_the_first_row_it_says_what_it_waits_for(tab, server, tmp_path):
     assert "Waiting for the first 10,000 rows." in tab.text()
 
 
+def test_numbers_of_an_axis_differ(tab, server):
+    server.start(Monitor().message(Model("ftrl-auc")))
+    tab.open(server.url)
+    tab.until("message")
+    assert tab.run("[12345, 2.5e6, 9999, 0.125].map(value => short(value))") == ["12.3 k", "2.5 M", "9,999", "0.125"]
+    for low, high in ((0, 12_400), (12_300, 12_400), (300_000, 300_080), (1_000_000, 1_000_400), (0, 3), (0, 5e9)):
+        texts = tab.run(f"(found => found.at.map(value => short(value, found.step)))(ticks({low}, {high}, 5))")
+        assert len(texts) > 2 and len(set(texts)) == len(texts), texts
+
+
 def test_pointing_and_arrow_keys_read_a_chart(tab, server, stream):
     server.start(message_of(stream))
     tab.open(server.url)
