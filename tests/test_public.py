@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib
+import pkgutil
+import re
 import sys
 
 import rarestream
@@ -13,7 +17,7 @@ import rarestream.river
 import rarestream.sklearn
 from rarestream.learners import learner_classes
 from tests import children
-from tests.test_docs import PAGES, blocks
+from tests.test_docs import HOME, PAGES, blocks
 
 
 def test_the_public_names():
@@ -55,18 +59,68 @@ def test_the_public_names():
     assert all(hasattr(rarestream, name) for name in rarestream.__all__)
 
 
-def used_names(code: str) -> set[str]:
-    """The names that a program reads, and the attributes of `rarestream`; imports alone do not count."""
-    nodes = list(ast.walk(ast.parse(code)))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
-    return names | {node.attr for node in attributes if node.value.id == "rarestream"}
+def used_names(codes: list[str]) -> set[str]:
+    """The full names of this package, such as `rarestream.race.grid`, that the blocks of a page read.
+
+    Imports alone do not count. A program that reads `__all__` of a module goes over all of its names.
+    """
+    full: dict[str, str] = {}  # of the names that were imported so far
+    found: set[str] = set()
+    for code in codes:
+        nodes = list(ast.walk(ast.parse(code)))
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                full |= {one.asname or one.name.partition(".")[0]: one.name if one.asname else "" for one in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                full |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+        found |= {dotted(node, full) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
+    found = {name for name in found if name.startswith("rarestream.")}
+    for module in [name.removesuffix(".__all__") for name in found if name.endswith(".__all__")]:
+        found |= {f"{module}.{name}" for name in importlib.import_module(module).__all__}
+    return found
+
+
+def dotted(node: ast.expr, full: dict[str, str]) -> str:
+    """The full name that an expression such as `race.grid` stands for; empty, if it is another expression."""
+    if isinstance(node, ast.Attribute):
+        of = dotted(node.value, full)
+        return of and f"{of}.{node.attr}"
+    return (full.get(node.id) or node.id) if isinstance(node, ast.Name) else ""
+
+
+def found_at(name: str) -> object:
+    """What a full name stands for: the same under each of its names; None, if it is no name of this package."""
+    if name.startswith("rarestream.spark."):  # its functions need Spark to be imported, their names do not
+        return f"spark, {name.rpartition('.')[2]}"
+    with contextlib.suppress(ImportError, AttributeError, ValueError):
+        return pkgutil.resolve_name(name)
+    return None
+
+
+def documented_names() -> list[str]:
+    """The names of the reference, but the types with empty brackets, which are only returned."""
+    page = (HOME / "docs" / "reference.md").read_text("utf-8")
+    return re.findall(r"^\.\. auto(?:function|class|exception):: ([\w.]+)$", page, re.MULTILINE)
+
+
+def used_in_pages() -> list[object]:
+    """What the examples of all pages use. Their code runs in tests/test_docs.py, or where that says."""
+    pages = [[code for language, code in blocks(page) if language == "python"] for page in PAGES]
+    return [found_at(name) for name in set().union(*map(used_names, pages))]
 
 
 def test_every_public_name_has_an_example_that_runs():
-    """The code of all pages runs in tests/test_docs.py, or where that says."""
-    examples = [code for page in PAGES for language, code in blocks(page) if language == "python"]
-    assert set(rarestream.__all__) - set().union(*map(used_names, examples)) == set()
+    used = used_in_pages()
+    assert [name for name in rarestream.__all__ if getattr(rarestream, name) not in used] == []
+
+
+def test_every_documented_name_has_an_example_that_runs():
+    used = used_in_pages()
+    names = [*documented_names(), *map("rarestream.sklearn.{}".format, rarestream.sklearn.__all__)]
+    names += map("rarestream.river.{}".format, rarestream.river.__all__)
+    assert len(names) > 100
+    assert [name for name in names if found_at(name) is None] == []
+    assert [name for name in names if found_at(name) not in used] == []
 
 
 def test_the_public_names_for_scikit_learn():
