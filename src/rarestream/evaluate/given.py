@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rarestream.blocks import Block
-from rarestream.readers import Stream
 
 
 class GivenBlocks:
@@ -64,8 +63,8 @@ class GivenBlocks:
                 return
 
 
-def as_stream(data: Stream | Iterable[Block], passes: int = 1) -> Stream | GivenBlocks:
-    """Return data as a stream; `passes`: how often it will be read.
+def as_stream(data: GivenBlocks | Iterable[Block], passes: int = 1) -> GivenBlocks:
+    """Return Blocks as a stream; `passes`: how often it will be read.
 
     Raises
     ------
@@ -74,7 +73,7 @@ def as_stream(data: Stream | Iterable[Block], passes: int = 1) -> Stream | Given
     ValueError
         If they can be read only once.
     """
-    if isinstance(data, Stream):
+    if isinstance(data, GivenBlocks):
         return data
     if isinstance(data, Block):
         data = [data]

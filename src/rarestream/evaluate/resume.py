@@ -16,16 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rarestream.errors import DataError, advice, plain
-from rarestream.evaluate.given import GivenBlocks
 from rarestream.readers import Stream
 from rarestream.readers.fingerprints import HEAD, Fingerprint, is_same_file
 from rarestream.readers.formats import DEFAULT, Format, find_format, format_of_suffix, load_format, module_names
 from rarestream.readers.live.stream import LiveStream
 from rarestream.readers.options import FormatOptions, OptionError, options_of
 from rarestream.readers.sources import Source
+
+if TYPE_CHECKING:
+    from rarestream.evaluate.given import GivenBlocks
 
 EVERY_FILE_HAS = ("format", "positive", "shuffle")  # settings that older files have, too
 

@@ -12,20 +12,22 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.blocks import Block
 from rarestream.errors import DataError, RowError
-from rarestream.evaluate.given import GivenBlocks, as_stream
 from rarestream.evaluate.progress import Callback, ProgressMeter, callbacks, shown, wants_to_stop
 from rarestream.evaluate.resume import Place
 from rarestream.metrics import SortedCheck, StreamingAuc
 from rarestream.model import Model
 from rarestream.readers import Stream
 from rarestream.readers.live.stream import LiveStream
+
+if TYPE_CHECKING:
+    from rarestream.evaluate.given import GivenBlocks
 
 NO_SCORES = np.zeros(0)
 
@@ -117,7 +119,7 @@ class TrainingRun:
             raise ValueError(f"train: max_rows must be >= 1, got {max_rows}.")
         place = place or Place()
         self.model = model
-        self.stream = stream if isinstance(stream, GivenBlocks) else as_stream(stream, passes or place.passes)
+        self.stream = _as_stream(stream, passes or place.passes)
         self.place = dataclasses.replace(place, passes=max(passes or place.passes, place.number))
         self.rows = 0
         self.nonzeros = 0
@@ -249,6 +251,14 @@ class TrainingRun:
         self.model.source = self.place.source(self.stream, self.model.source)
 
 
+def _as_stream(data: Stream | GivenBlocks | Iterable[Block], passes: int) -> Stream | GivenBlocks:
+    if isinstance(data, Stream):
+        return data
+    from rarestream.evaluate.given import as_stream  # not above: who reads files does not need it
+
+    return as_stream(data, passes)
+
+
 def train(
     model: Model,
     stream: Stream | Iterable[Block],
@@ -299,7 +309,7 @@ def train(
     MissingExtraError
         If `progress` is "rich", and rich is not installed.
     """
-    data = as_stream(stream, passes)
+    data = _as_stream(stream, passes)
     saving = None if save is None else Saving(model, data, save, save_every)
     called = callbacks(on_step)
     wanted = bool(called) or progress == "lines"
