@@ -164,6 +164,5 @@ def is_certain(gap: Mean) -> bool:
 
 def signed(mean: Mean) -> str:
     """Return a difference with its sign and its standard error."""
-    return f"{mean.value:+.4f}" + (
-        "" if mean.error is None else f" ±\u00a0{mean.error:.4f}"
-    )  # a line never ends within it
+    error = "" if mean.error is None else f" ±\u00a0{mean.error:.4f}"  # a line never ends within it
+    return f"{mean.value:+.4f}{error}"
