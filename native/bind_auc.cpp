@@ -129,24 +129,41 @@ nb::object row_placements(Labels labels, In<Score> scores, Importances importanc
     return nb::cast(owned(std::move(out), rows.n));
 }
 
-// The placements of every row under each scorer, whose scores are the columns: rows times scorers numbers,
-// those of one scorer together.
+// The placements of every row under some scorers, whose scores are the columns from `first` on; a row of `placed` for each.
 template <class Score>
-nb::object scorer_placements(Labels labels, Matrix<Score> scores, Importances importances) {
-    const std::size_t rows = scores.shape(0), scorers = scores.shape(1);
-    if (labels.size() != rows || (importances && importances->size() != rows))
+void scorer_placements(Labels labels, Matrix<Score> scores, Importances importances, std::size_t first,
+                       nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> placed) {
+    const std::size_t rows = scores.shape(0), all = scores.shape(1), scorers = placed.shape(0);
+    if (labels.size() != rows || (importances && importances->size() != rows) || placed.shape(1) != rows || first > all ||
+        scorers > all - first)
         throw std::invalid_argument("scorer_placements: the shapes of the arrays do not match");
-    std::unique_ptr<double[]> out(new double[rows * scorers]);
+    nb::gil_scoped_release released;
+    std::vector<Score> column(rows);
+    for (std::size_t one = 0; one < scorers; ++one) {
+        for (std::size_t i = 0; i < rows; ++i) column[i] = scores.data()[i * all + first + one];
+        placements(labels.data(), column.data(), importances ? importances->data() : nullptr, rows,
+                   placed.data() + one * rows);
+    }
+}
+
+// The standard deviation of each column, in float64: NumPy's, bit for bit.
+nb::object column_spreads(Matrix<float> scores) {
+    const std::size_t rows = scores.shape(0), columns = scores.shape(1);
+    std::vector<double> means(columns, 0), sums(columns, 0);
     {
         nb::gil_scoped_release released;
-        std::vector<Score> column(rows);
-        for (std::size_t one = 0; one < scorers; ++one) {
-            for (std::size_t i = 0; i < rows; ++i) column[i] = scores.data()[i * scorers + one];
-            placements(labels.data(), column.data(), importances ? importances->data() : nullptr, rows,
-                       out.get() + one * rows);
-        }
+        const double n = static_cast<double>(rows);
+        for (std::size_t i = 0; i < rows; ++i)
+            for (std::size_t c = 0; c < columns; ++c) means[c] += static_cast<double>(scores.data()[i * columns + c]);
+        for (double& mean : means) mean /= n;
+        for (std::size_t i = 0; i < rows; ++i)
+            for (std::size_t c = 0; c < columns; ++c) {
+                const double apart = static_cast<double>(scores.data()[i * columns + c]) - means[c];
+                sums[c] += apart * apart;
+            }
+        for (double& sum : sums) sum = std::sqrt(sum / n);
     }
-    return nb::cast(owned(std::move(out), scorers * rows));
+    return nb::cast(copied(sums));
 }
 
 // The standard errors of the AUC of each scorer minus that of scorer `other`, from the placements of all; the rows of the
@@ -311,7 +328,13 @@ void bind_auc(nb::module_& m) {
     def("exact_auc", &exact_auc<float>, &exact_auc<double>);
     def("exact_placed", &exact_placed<float>, &exact_placed<double>);
     def("placements", &row_placements<float>, &row_placements<double>);
-    def("scorer_placements", &scorer_placements<float>, &scorer_placements<double>);
+    const auto def_scorers = [&m](auto of_scores) {
+        m.def("scorer_placements", of_scores, no_convert("labels"), no_convert("scores"), no_convert("importances").none(),
+              no_convert("first"), no_convert("placed"));
+    };
+    def_scorers(&scorer_placements<float>);
+    def_scorers(&scorer_placements<double>);
+    m.def("column_spreads", &column_spreads, no_convert("scores"));
     m.def("placement_errors", &placement_errors, no_convert("positives"), no_convert("placed"),
           no_convert("importances").none(), no_convert("other"));
     def("tally_scores", &tally_scores<float>, &tally_scores<double>);

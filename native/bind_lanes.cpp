@@ -54,28 +54,37 @@ struct LaneSetting {
     double gamma, lam, l2, beta, r, q, kappa, p;
     bool intercept;
     double half_life;
+    bool mean_gradient;
+};
 
-    // The sums z with which coordinates of roots n, which `positives` and `negatives` of the rows have, get some weights.
-    // Where the two classes have a feature alike, evidence makes its weight small whatever z is: it counts as MIN_FACTOR
-    // at least, as z would grow without bound.
-    nb::ndarray<nb::numpy, double, nb::ndim<1>> sums_for(In<double> weights, In<double> roots, In<double> positives,
-                                                         In<double> negatives, double n_pos, double n_neg) const {
-        constexpr double MIN_FACTOR = 0.1;
-        const std::size_t n = weights.size();
-        if (roots.size() != n || positives.size() != n || negatives.size() != n)
-            throw std::invalid_argument("sums_for: there must be as many weights as roots and counts");
-        std::unique_ptr<double[]> sums(new double[n + 1]);
+// The sums z that give coordinates of a lane some weights, after so many rows. Where the two classes have a feature alike,
+// evidence makes its weight small whatever z is: it counts as MIN_FACTOR at least, as z would grow without bound.
+class SumsForWeights {
+    static constexpr double MIN_FACTOR = 0.1;
+    const double q_, p_, n_pos_, n_neg_;
+    double rate_, threshold_, smooth_;
+
+public:
+    SumsForWeights(const LaneSetting& setting, double n_pos, double n_neg)
+        : q_(setting.q), p_(setting.p), n_pos_(n_pos), n_neg_(n_neg) {
+        const double half_life = setting.half_life;
         const DecayedUnits units(half_life > 0 ? n_pos + n_neg : 0, half_life > 0 ? half_life : 1);
-        const double rate = units.gamma(gamma, q), threshold = units.lam(lam), smooth = units.beta(beta + gamma * l2);
-        for (std::size_t j = 0; j < n; ++j) {
-            const double a = (positives.data()[j] + 1) / (n_pos + 1), b = (negatives.data()[j] + 1) / (n_neg + 1);
-            const double factor = power(std::fabs(a - b) / std::sqrt(a * b), p), w = weights.data()[j];
-            double g = std::fabs(w) / rate / std::max(factor, MIN_FACTOR);
-            if (q > 0) g = power(g, 1 / (1 + q));
-            const double z = g * (smooth + roots.data()[j]) + (g > 0 ? threshold : 0);
-            sums[j] = w > 0 ? -z : z;
+        rate_ = units.gamma(setting.gamma, q_);
+        threshold_ = units.lam(setting.lam);
+        smooth_ = units.beta(setting.beta + setting.gamma * setting.l2);
+    }
+
+    // For weight w of a coordinate with root n, which so many positives and negatives have.
+    double operator()(double w, double n, double positives, double negatives) const {
+        double factor = 1;
+        if (p_ > 0) {
+            const double a = (positives + 1) / (n_pos_ + 1), b = (negatives + 1) / (n_neg_ + 1);
+            factor = std::max(power(std::fabs(a - b) / std::sqrt(a * b), p_), MIN_FACTOR);
         }
-        return owned(std::move(sums), n);
+        double g = std::fabs(w) / rate_ / factor;
+        if (q_ > 0) g = power(g, 1 / (1 + q_));
+        const double z = g * (smooth_ + n) + (g > 0 ? threshold_ : 0);
+        return w > 0 ? -z : z;
     }
 };
 
@@ -111,6 +120,7 @@ public:
                                       : r == 2   ? POWER_2
                                       : r == 0.5 ? POWER_HALF
                                                  : POWER_OTHER;
+            settings_.mean_gradient[l] = one.mean_gradient;
             settings_.half_lives.rows[l] = one.half_life;
             settings_.half_lives.gamma[l] = one.gamma;
             settings_.half_lives.lam[l] = one.lam;
@@ -173,6 +183,58 @@ public:
                                               : 0);
         const LaneScores wanted{scores.data(), scores.stride(0), static_cast<int>(scores.shape(1))};
         return kernel(settings_, state, rows, scale, wanted, scratch, scaled_weights.data());
+    }
+
+    // Adds the weights of coordinates from `first` on, as many as `out` has, under all lanes, each times its share.
+    void add_weights(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
+                     OptionalCounts having, In<double> shares, std::size_t first, InOut<double> out) const {
+        if (table.shape(1) != 2 * static_cast<std::size_t>(settings_.lanes) || counts.size() != 2 ||
+            shares.size() > static_cast<std::size_t>(settings_.lanes) || first > table.shape(0) ||
+            out.size() > table.shape(0) - first)
+            throw std::invalid_argument("lanes: the shapes of the arrays do not match");
+        check_having(having, table.shape(0));
+        const LaneState state{table.data(),     static_cast<std::int64_t>(table.shape(0)), pairs_in(having), nullptr,
+                              counts.data(), nullptr, nullptr};
+        const LaneAddWeights kernel = kernels_of("").add_weights;
+        nb::gil_scoped_release released;
+        constexpr std::size_t TOGETHER = 1024;  // coordinates that stay in a cache from one lane to the next
+        for (std::size_t start = 0; start < out.size(); start += TOGETHER)
+            for (std::size_t lane = 0; lane < shares.size(); ++lane)
+                if (shares.data()[lane] != 0)
+                    kernel(settings_, state, static_cast<int>(lane), shares.data()[lane],
+                           static_cast<std::int64_t>(first + start),
+                           static_cast<std::int64_t>(std::min(TOGETHER, out.size() - start)), out.data() + start);
+    }
+
+    // Writes the numbers of one lane at coordinates from `first` on into the table of a Model of its setting, under the
+    // numbers of their features; with `weights`, its sums z are those that give these.
+    template <class Real>
+    void write_alone(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
+                     OptionalCounts having, int lane, const LaneSetting& setting, std::size_t first,
+                     In<std::int32_t> features, std::optional<In<double>> weights,
+                     nb::ndarray<Real, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) const {
+        const std::size_t n = features.size(), columns = out.shape(1);
+        if (table.shape(1) != 2 * static_cast<std::size_t>(settings_.lanes) || counts.size() != 2 || lane < 0 ||
+            lane >= settings_.lanes || first > table.shape(0) || n > table.shape(0) - first ||
+            (weights && weights->size() != n) || columns != (setting.p > 0 ? 4 : 2))
+            throw std::invalid_argument("lanes: the shapes of the arrays do not match, or there is no such lane");
+        check_having(having, table.shape(0));
+        for (std::size_t i = 0; i < n; ++i)
+            if (features.data()[i] < 0 || static_cast<std::size_t>(features.data()[i]) >= out.shape(0))
+                throw std::invalid_argument("lanes: a feature has no place");
+        const int group = lane / 16 * 16, width = std::min(16, settings_.lanes - group);
+        const float* const z = table.data() + group + lane;
+        const Pair<float>* const pairs = columns == 4 ? pairs_in(having) : nullptr;
+        const SumsForWeights sums(setting, counts.data()[0], counts.data()[1]);
+        nb::gil_scoped_release released;
+        for (std::size_t i = 0; i < n; ++i) {
+            const float* const from = z + (first + i) * table.shape(1);
+            const Pair<float> count = pairs ? pairs[first + i] : Pair<float>{0, 0};
+            Real* const to = out.data() + static_cast<std::size_t>(features.data()[i]) * columns;
+            to[0] = static_cast<Real>(weights ? sums(weights->data()[i], from[width], count.z, count.n) : double{from[0]});
+            to[1] = from[width];
+            if (pairs) to[2] = count.z, to[3] = count.n;
+        }
     }
 
     std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
@@ -290,18 +352,22 @@ void bind_lanes(nb::module_& m) {
         .value("pairwise_hinge", Loss::pairwise_hinge)
         .value("logistic", Loss::logistic);
     nb::class_<LaneSetting>(m, "LaneSetting")
-        .def(nb::init<Loss, double, double, double, double, double, double, double, double, bool, double>(), nb::kw_only(),
+        .def(nb::init<Loss, double, double, double, double, double, double, double, double, bool, double, bool>(), nb::kw_only(),
              no_convert("loss"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"), no_convert("beta"),
              no_convert("rate_power"), no_convert("power"), no_convert("proximal"), no_convert("evidence"),
-             no_convert("intercept"), no_convert("half_life"))
-        .def("sums_for", &LaneSetting::sums_for, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(),
-             no_convert());
+             no_convert("intercept"), no_convert("half_life"), no_convert("mean_gradient"));
     nb::class_<LaneKernel>(m, "LaneKernel")
         .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
         .def_prop_ro("lanes", &LaneKernel::lanes)
         .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(),
              no_convert().none(), no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "",
              no_convert().none() = nb::none(), no_convert() = 1.0)
+        .def("add_weights", &LaneKernel::add_weights, no_convert(), no_convert(), no_convert().none(), no_convert(),
+             no_convert(), no_convert())
+        .def("write_alone", &LaneKernel::write_alone<float>, no_convert(), no_convert(), no_convert().none(), no_convert(),
+             no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert())
+        .def("write_alone", &LaneKernel::write_alone<double>, no_convert(), no_convert(), no_convert().none(),
+             no_convert(), no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert())
         .def("score", &LaneKernel::score, no_convert(), no_convert(), no_convert().none(), no_convert().none(),
              no_convert(), no_convert(), enum_arg(), no_convert());
 }

@@ -11,6 +11,7 @@ inline namespace RARESTREAM_ISA {
 struct WeightSettings {
     float gamma, lam, beta;
 
+    WeightSettings(float gamma_, float lam_, float beta_) : gamma(gamma_), lam(lam_), beta(beta_) {}
     WeightSettings(const LaneSettings& settings, int lane, const DecayedUnits& units)
         : gamma(static_cast<float>(units.gamma(settings.half_lives.gamma[lane], settings.weight_power[lane]))),
           lam(static_cast<float>(units.lam(settings.half_lives.lam[lane]))),

@@ -220,40 +220,75 @@ inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneStat
     return kernel(settings, state, rows, scale, scores, scratch, scaled_weights);
 }
 
+// The weights of one lane, bit for bit those of a Model with its state.
+class LaneWeights {
+    const std::int64_t stride_;
+    const float *const z_, *const n_;
+    const Pair<float>* const having_;
+    EvidenceRule<float> rule_;
+    const bool plain_;
+
+    static WeightSettings settings_now(const LaneSettings& settings, const LaneState& state, int lane) {
+        const double half_life = settings.half_lives.rows[lane];
+        if (half_life > 0) return {settings, lane, DecayedUnits(state.counts[0] + state.counts[1], half_life)};
+        return {-settings.minus_gamma[lane], settings.lam[lane], settings.beta[lane]};
+    }
+    static int first_of_group(int lane) { return lane / 16 * 16; }
+
+    LaneWeights(const LaneSettings& settings, const LaneState& state, int lane, const WeightSettings& now)
+        : stride_(2 * settings.lanes), z_(state.table + first_of_group(lane) + lane),
+          n_(z_ + (settings.lanes - first_of_group(lane) < 16 ? settings.lanes - first_of_group(lane) : 16)),
+          having_(state.having),
+          rule_({{now.gamma, now.lam, now.beta, 0}, settings.weight_power[lane], 0}, settings.evidence[lane]),
+          plain_(!settings.mean_gradient[lane]) {
+        if (rule_.p > 0) rule_.evidence = {state.counts[0], state.counts[1]};
+    }
+
+public:
+    LaneWeights(const LaneSettings& settings, const LaneState& state, int lane)
+        : LaneWeights(settings, state, lane, settings_now(settings, state, lane)) {}
+
+    const float* table() const { return z_; }
+    std::int64_t bytes() const { return stride_ * static_cast<std::int64_t>(sizeof(float)); }
+
+    // Of eight coordinates.
+    RARESTREAM_ALWAYS_INLINE F32 operator()(const std::int32_t* at) const {
+        float z[LANES], n[LANES];
+        for (int l = 0; l < LANES; ++l) {
+            z[l] = z_[at[l] * stride_];
+            n[l] = n_[at[l] * stride_];
+        }
+        const F32 w = plain_ ? weight_of(load(z), load(n), rule_.gamma, rule_.lam, rule_.beta) : rule_.weight(load(z), load(n));
+        if (!(rule_.p > 0)) return w;
+        F32 positives, negatives;
+        gather(having_, at, positives, negatives);
+        return w * rule_.factor(positives, negatives);
+    }
+};
+
 // Scores with the weights of one lane. The order of summation is that of learn.hpp.
 inline void score_one_lane(const LaneSettings& settings, const LaneState& state, int lane, const RowsView& rows,
                            Scale scale, double* scores, const RowScratch<float>& scratch) {
-    const int first = lane / 16 * 16, width = settings.lanes - first < 16 ? settings.lanes - first : 16;
-    const std::int64_t stride = 2 * settings.lanes;
-    const float* const z_of = state.table + first + lane;
-    const float* const n_of = z_of + width;
-    float gamma = -settings.minus_gamma[lane], lam = settings.lam[lane], beta = settings.beta[lane];
-    if (settings.half_lives.rows[lane] > 0) {
-        const DecayedUnits units(state.counts[0] + state.counts[1], settings.half_lives.rows[lane]);
-        const WeightSettings now(settings, lane, units);
-        gamma = now.gamma, lam = now.lam, beta = now.beta;
-    }
-    const double q = settings.weight_power[lane];
-    EvidenceRule<float> rule({{gamma, lam, beta, 0}, q, 0}, settings.evidence[lane]);
-    if (rule.p > 0) rule.evidence = {state.counts[0], state.counts[1]};
-    const Prefetcher prefetcher(z_of, stride * static_cast<std::int64_t>(sizeof(float)), state.size, rows);
-    score_rows<float>(
-        prefetcher, state.largest, rows, scale, scores, scratch, [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
-            float z[LANES], n[LANES];
-            for (int l = 0; l < LANES; ++l) {
-                z[l] = z_of[at[l] * stride];
-                n[l] = n_of[at[l] * stride];
-            }
-            const F32 w =
-                q > 0 || rule.p > 0 ? rule.weight(load(z), load(n)) : weight_of(load(z), load(n), gamma, lam, beta);
-            if (!(rule.p > 0)) return w;
-            F32 positives, negatives;
-            gather(state.having, at, positives, negatives);
-            return w * rule.factor(positives, negatives);
-        });
+    const LaneWeights weights(settings, state, lane);
+    const Prefetcher prefetcher(weights.table(), weights.bytes(), state.size, rows);
+    score_rows<float>(prefetcher, state.largest, rows, scale, scores, scratch,
+                      [&](const std::int32_t* at) RARESTREAM_INLINE_LAMBDA { return weights(at); });
 }
 
-LaneKernels lane_kernels() { return {learn_any_lanes, score_one_lane}; }
+// Adds the weights of n coordinates from `first` on under one lane, times its share.
+inline void add_weights(const LaneSettings& settings, const LaneState& state, int lane, double share, std::int64_t first,
+                        std::int64_t n, double* out) {
+    const LaneWeights weights(settings, state, lane);
+    for (std::int64_t i = 0; i < n; i += LANES) {
+        std::int32_t at[LANES];
+        float found[LANES];
+        for (int l = 0; l < LANES; ++l) at[l] = static_cast<std::int32_t>(first + (i + l < n ? i + l : n - 1));
+        store(found, weights(at));
+        for (int l = 0; l < LANES && i + l < n; ++l) out[i + l] += share * static_cast<double>(found[l]);
+    }
+}
+
+LaneKernels lane_kernels() { return {learn_any_lanes, score_one_lane, add_weights}; }
 
 }  // namespace RARESTREAM_ISA
 }  // namespace rarestream

@@ -30,6 +30,7 @@ struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they ca
     double intercept_rate[MAX_LANES], intercept_beta[MAX_LANES];  // rate 0: no intercept
     double power[MAX_LANES];                                      // r: v grows with |c|^r; 2 in FTRL
     std::int32_t power_code[MAX_LANES];
+    bool mean_gradient[MAX_LANES];  // its Model multiplies z / (beta + n) by gamma, not gamma z: other last bits
     int lanes;  // a multiple of LANE_GROUP; where there are fewer settings, the last lanes repeat the first
     bool any_l1, any_proximal, any_weight_power, any_evidence, any_other_power;
     bool group_has_logistic[MAX_LANES / LANE_GROUP];
@@ -70,9 +71,14 @@ using LaneLearn = std::int64_t (*)(const LaneSettings&, const LaneState&, const 
 using LaneScore = void (*)(const LaneSettings&, const LaneState&, int lane, const RowsView&, Scale, double* scores,
                            const RowScratch<float>&);
 
+// Adds the weights of n coordinates from the first on under one lane, times its share; the weights are those of a Model.
+using LaneAddWeights = void (*)(const LaneSettings&, const LaneState&, int lane, double share, std::int64_t first,
+                                std::int64_t n, double* out);
+
 struct LaneKernels {
     LaneLearn learn;
     LaneScore score;
+    LaneAddWeights add_weights;
 };
 
 }  // namespace rarestream

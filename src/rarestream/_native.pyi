@@ -130,8 +130,13 @@ def placements(
     labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
 ) -> NDArray[np.float64]: ...
 def scorer_placements(
-    labels: NDArray[np.int8], scores: NDArray[Any], importances: NDArray[np.float64] | None
-) -> NDArray[np.float64]: ...
+    labels: NDArray[np.int8],
+    scores: NDArray[Any],
+    importances: NDArray[np.float64] | None,
+    first: int,
+    placed: NDArray[np.float64],
+) -> None: ...
+def column_spreads(scores: NDArray[np.float32]) -> NDArray[np.float64]: ...
 def placement_errors(
     positives: int, placed: NDArray[np.float64], importances: NDArray[np.float64] | None, other: int
 ) -> NDArray[np.float64]: ...
@@ -360,17 +365,8 @@ class LaneSetting:
         rate_power: float,
         intercept: bool,
         half_life: float,
+        mean_gradient: bool,
     ) -> None: ...
-    def sums_for(
-        self,
-        weights: NDArray[np.float64],
-        roots: NDArray[np.float64],
-        positives: NDArray[np.float64],
-        negatives: NDArray[np.float64],
-        n_pos: float,
-        n_neg: float,
-        /,
-    ) -> NDArray[np.float64]: ...
 
 class LaneKernel:
     def __init__(self, settings: list[LaneSetting], /) -> None: ...
@@ -392,6 +388,29 @@ class LaneKernel:
         repeats: float = 1.0,
         /,
     ) -> int: ...
+    def add_weights(
+        self,
+        table: NDArray[np.float32],
+        counts: NDArray[np.float64],
+        having: NDArray[np.float32] | None,
+        shares: NDArray[np.float64],
+        first: int,
+        out: NDArray[np.float64],
+        /,
+    ) -> None: ...
+    def write_alone(
+        self,
+        table: NDArray[np.float32],
+        counts: NDArray[np.float64],
+        having: NDArray[np.float32] | None,
+        lane: int,
+        setting: LaneSetting,
+        first: int,
+        features: NDArray[np.int32],
+        weights: NDArray[np.float64] | None,
+        out: NDArray[Any],
+        /,
+    ) -> None: ...
     def score(
         self,
         table: NDArray[np.float32],

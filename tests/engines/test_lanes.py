@@ -35,6 +35,7 @@ LEARNERS = [
     DualAveraging(loss="logistic", power=1.0, proximal=0.5, l1=0.1),
     DualAveraging(loss="auc", power=1.0),
     DualAveraging(loss="auc", proximal=1.0, rate_power=1.0),
+    DualAveraging(loss="logistic", proximal=1.0, learning_rate=2.6),
     DualAveraging(loss="logistic", evidence=0.5, proximal=0.5),
     DualAveraging(loss="logistic", evidence=1.0, l1=0.1),
     DualAveraging(loss="auc", evidence=0.5, power=0.5),
@@ -99,11 +100,12 @@ def test_every_lane_learns_what_a_model_of_its_learner_does(scale, block):
         model = Model(learner, scale=scale, n_features=FEATURES)
         expected = model.learn(block)
         size = 1 + abs(expected).max()
-        assert abs(scores[:, lane] - expected).max() <= 1e-5 * size, learner
+        near = 1e-4 if scale == "none" else 1e-5  # long rows make what rounding changed larger, row by row
+        assert abs(scores[:, lane] - expected).max() <= near * size, learner
         found = lanes.state(lane, state)
         weights = learner.kernel().weights(found, 0, FEATURES)
-        assert np.allclose(weights, model.weights().weight, rtol=1e-5, atol=1e-5 * size), learner
-        assert np.allclose(found.tally, model._engine.state.tally, rtol=1e-5, atol=1e-5 * size), learner
+        assert np.allclose(weights, model.weights().weight, rtol=near, atol=near * size), learner
+        assert np.allclose(found.tally, model._engine.state.tally, rtol=near, atol=near * size), learner
         if scale == "max":
             assert np.array_equal(found.largest, model._engine.state.largest[: len(found.largest)])
 
@@ -282,6 +284,58 @@ def test_a_lane_can_be_scored_bit_for_bit_as_a_model_of_its_state(scale, block, 
         LaneKernel(lanes).score_alone(state, lane, unseen, SCALES.index(scale), scores)
         assert scores.tobytes() == expected.tobytes()
     assert bits(state) == before
+
+
+@given(block=blocks(importances=True), first=st.integers(0, FEATURES), data=st.data())
+@settings(max_examples=examples(15))
+def test_weights_of_lanes_are_added_bit_for_bit_as_those_of_models(block, first, data):
+    lanes, state, _ = run(LEARNERS, block)
+    count = data.draw(st.integers(0, FEATURES - first))
+    shares = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.3, 1.7]), min_size=len(LEARNERS))))[: len(LEARNERS)]
+    total, expected = np.zeros(count), np.zeros(count)
+    LaneKernel(lanes).add_weights(state, shares, first, total)
+    for lane in np.flatnonzero(shares):
+        weights = LEARNERS[lane].kernel().weights(lanes.state(int(lane), state), first, first + count)
+        expected += shares[lane] * weights.astype(np.float64)
+    assert total.tobytes() == expected.tobytes()
+
+
+@given(block=blocks(importances=True), seed=st.integers(0, 99), dtype=st.sampled_from(["float32", "float64"]))
+@settings(max_examples=examples(15))
+def test_a_lane_alone_is_written_under_other_numbers(block, seed, dtype):
+    """With weights of a mixture in place of its own, it has these, unless evidence keeps them small."""
+    lanes, state, _ = run(LEARNERS, block)
+    rng = np.random.default_rng(seed)
+    features = rng.permutation(2 * FEATURES)[: FEATURES - 2].astype(np.int32)
+    for lane, learner in enumerate(LEARNERS):
+        alone = learner.start(2 * FEATURES, dtype)
+        alone.tally[: len(TALLY)] = state.tally(lane)
+        LaneKernel(lanes).write_alone(state, lane, 2, features, None, alone.table)
+        expected = np.zeros_like(alone.table)
+        expected[features] = lanes.state(lane, state, dtype).table[2:]
+        assert alone.table.tobytes() == expected.tobytes()
+        weights = rng.normal(size=len(features)) * rng.integers(0, 2, len(features))
+        LaneKernel(lanes).write_alone(state, lane, 2, features, weights, alone.table)
+        assert np.array_equal(alone.table[:, 1:], expected[:, 1:])  # only z differs
+        found = learner.kernel().weights(alone, 0, 2 * FEATURES)[features]
+        if not learner.settings.get("evidence"):
+            assert np.allclose(found, weights, rtol=1e-4, atol=1e-5), learner
+        assert (np.abs(found) <= np.abs(weights) * 1.0001 + 1e-5).all(), learner
+
+
+def test_what_does_not_fit_the_lanes_is_refused():
+    lanes, state, _ = run(LEARNERS[:3], block_of([{0: 1.0}], [1]))
+    kernel, table = LaneKernel(lanes), LEARNERS[0].start(FEATURES, "float32").table
+    shares, one = np.ones(3), np.zeros(1, np.int32)
+    for first, count in ((FEATURES, 1), (0, FEATURES + 1)):
+        with pytest.raises(ValueError, match="shapes"):
+            kernel.add_weights(state, shares, first, np.zeros(count))
+        with pytest.raises(ValueError, match="shapes"):
+            kernel.write_alone(state, 0, first, np.zeros(count, np.int32), None, table)
+    with pytest.raises(ValueError, match="shapes"):
+        kernel.write_alone(state, 0, 0, one, np.zeros(2), table)
+    with pytest.raises(ValueError, match="a feature has no place"):
+        kernel.write_alone(state, 0, 0, one + FEATURES, None, table)
 
 
 def test_learners_of_other_families_have_no_lane():

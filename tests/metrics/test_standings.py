@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rarestream import _native
 from rarestream.errors import DataError
-from rarestream.metrics import auc, auc_difference, student
+from rarestream.metrics import auc, auc_difference, paired, student
 from rarestream.metrics.estimate import Placements, welch
 from rarestream.metrics.paired import Standings
 
@@ -48,6 +49,30 @@ def difference(labels, scores_a, scores_b, importances) -> Placements:
         spreads.append(np.average((gap[mine] - mean) ** 2, weights=h))
         rows.append(h.sum() ** 2 / (h**2).sum())
     return Placements(0.0, *spreads, *rows)
+
+
+@pytest.mark.parametrize("scorers", [1, 4, 9])
+def test_threads_change_no_bit(scorers, monkeypatch):
+    rng = np.random.default_rng(scorers)
+    labels = np.where(rng.random(5000) < 0.2, 1, -1).astype(np.int8)
+    scores = rng.normal(size=(5000, scorers)).astype(np.float32)
+
+    def found() -> tuple[bytes, ...]:
+        standings = Standings(labels, scores)
+        return standings.aucs.tobytes(), standings.errors(0).tobytes()
+
+    monkeypatch.setattr(paired, "cores", lambda: 3)
+    several = found()
+    monkeypatch.setattr(paired, "cores", lambda: 1)
+    assert found() == several
+
+
+def test_spreads_of_columns_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    for shape in ((1, 2), (7, 3), (3000, 24), (20_000, 8)):
+        scores = (rng.normal(size=shape) * 30 + rng.normal(size=shape[1])).astype(np.float32)
+        expected = scores.std(axis=0, dtype=np.float64)
+        assert np.array_equal(_native.column_spreads(scores), expected)
 
 
 @given(compared())

@@ -112,7 +112,7 @@ def choose(standings: Standings, scores: NDArray[np.float32]) -> Choice:
         Their scores of these rows.
     """
     leader = best_setting(standings)
-    spread = scores.std(axis=0, dtype=np.float64)
+    spread = _native.column_spreads(scores)
     if not spread[leader] > 0:
         return Choice.alone(leader, len(spread))
     behind, errors = np.maximum(standings.aucs[leader] - standings.aucs, 0), standings.errors(leader)

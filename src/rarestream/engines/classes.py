@@ -17,10 +17,10 @@ from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines.base import out_of_memory
 from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, LaneState
 from rarestream.engines.single import Single
-from rarestream.engines.threads import run_all
 from rarestream.learners import Learner
 from rarestream.learners.dual_averaging import DualAveraging
 from rarestream.learners.state import COUNTS, SPARE, TALLY, State, copy_touched
+from rarestream.threads import run_all
 
 MAX_GROUP = 32  # lanes per kernel: with more, a coordinate is too large
 CHUNK = 4096  # coordinates that are looked at together

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from rarestream import _native
 from rarestream.blocks import Block, seal
 from rarestream.engines.base import more_slots
-from rarestream.learners import State
 from rarestream.learners.state import padded, zeros
 
 UNSEEN = 1  # slot 0 is that of all features that have none: no row touches it
@@ -100,12 +99,9 @@ class CompactSlots:
         self._slot_of[new] = np.arange(first, first + len(new), dtype=np.int32)
         self.used += len(new)
 
-    def spread(self, part: State, slots: slice, into: State) -> None:
-        """Copy a part of a state, given by slots, into one of features; all but its tally."""
-        features = self._features[slots]
-        into.table[features] = part.table
-        if part.largest is not None and into.largest is not None:
-            into.largest[features] = part.largest
+    def features_of(self, slots: slice) -> NDArray[np.int32]:
+        """Return the features of some slots that are used."""
+        return self._features[slots]
 
     def load(self, features: NDArray[np.int32]) -> None:
         """Give slots to some features, which are below `room`; there are none yet."""

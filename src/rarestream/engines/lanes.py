@@ -211,6 +211,26 @@ class LaneKernel:
         table, counts, _, having, largest, _ = state
         return self._core.score(table, counts, having, largest, lane, block, scale, scores)
 
+    def add_weights(
+        self, state: LaneState, shares: NDArray[np.float64], first: int, total: NDArray[np.float64]
+    ) -> None:
+        """Add the weights of coordinates under each lane, bit for bit those of a Model, times its share."""
+        self._core.add_weights(state.table, state.counts, state.having, shares, first, total)
+
+    def write_alone(
+        self,
+        state: LaneState,
+        lane: int,
+        first: int,
+        features: NDArray[np.int32],
+        weights: NDArray[np.float64] | None,
+        table: NDArray[Any],
+    ) -> None:
+        """See `LaneGroup.write_single`."""
+        setting = self.lanes.learners[lane].lane()
+        assert setting is not None
+        self._core.write_alone(state.table, state.counts, state.having, lane, setting, first, features, weights, table)
+
     def score(self, state: LaneState, block: Block, scale: _native.Scale | int) -> NDArray[np.float32]:
         """Return the score of each row under each lane."""
         rows = len(block)
@@ -318,11 +338,32 @@ class LaneGroup:
         lane = self._lane(number)
         return Single(self.lanes.learners[lane], self._scale, self.lanes.state(lane, self.state, dtype))
 
-    def single_state(self, number: int, slots: slice, dtype: DTypeLike) -> State:
-        """Return the state of one setting, of some coordinates."""
-        table, counts, means, *others = self.state
-        some = LaneState(table[slots], counts, means, *(None if array is None else array[slots] for array in others))
-        return self.lanes.state(self._lane(number), some, dtype)
+    def write_single(
+        self,
+        number: int,
+        slots: slice,
+        features: NDArray[np.int32],
+        weights: NDArray[np.float64] | None,
+        into: State,
+    ) -> None:
+        """Write the numbers of one setting at some coordinates into its state alone, under the numbers of the features.
+
+        With `weights`, its sums z are those that give the coordinates these weights; only where the classes have a
+        feature alike, so that evidence makes its weight small, the weight is smaller. The tally is not written.
+        """
+        self._kernel.write_alone(self.state, self._lane(number), slots.start, features, weights, into.table)
+        if self.state.largest is not None and into.largest is not None:
+            into.largest[features] = self.state.largest[slots]
+
+    def tally(self, number: int) -> NDArray[np.float64]:
+        """Return the numbers of TALLY of a setting."""
+        return self.state.tally(self._lane(number))
+
+    def add_weights(self, shares: NDArray[np.float64], first: int, total: NDArray[np.float64]) -> None:
+        """Add the weights of coordinates from the first on under each setting, times its share, to some numbers."""
+        of_lanes = np.zeros(len(self.lanes.learners))
+        of_lanes[self.lane_of] = shares[self.numbers]
+        self._kernel.add_weights(self.state, of_lanes, first, total)
 
     def weights(self, number: int, slots: slice) -> NDArray[np.float32]:
         """Return the weights of some coordinates under one setting."""

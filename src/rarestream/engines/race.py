@@ -15,7 +15,7 @@ none of them can learn is refused, as a Single refuses it: no lane learns it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,19 +32,19 @@ from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores
 from rarestream.engines.latest import FIRST_LOOK, WINDOW, LatestRows, dropped_out, rows_up_to
 from rarestream.engines.merging import Change, rules_of
 from rarestream.engines.single import Single
-from rarestream.engines.threads import run_all
 from rarestream.errors import DataError
 from rarestream.learners import Learner
 from rarestream.learners.base import RacePlan
 from rarestream.learners.state import COUNTS, SPARE, TALLY, Layout, zeros
 from rarestream.system import cores
+from rarestream.threads import run_all
 
 LATER_LOOK = Schedule(first=1 << 16, factor=2)  # when settings are compared after the cut
 MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes
 WIDE_BYTES = 1 << 26  # of memory that the lanes use; above, their number is cut sooner
 THREAD_NUMBERS = 1 << 19  # numbers that a block changes in the lanes: for less, a thread is not worth it
 SCORED = 1 << 16  # rows that are scored at once
-PORTION = 1 << 14  # slots whose weights are computed at once
+PORTION = 1 << 14  # slots whose weights are computed at once: these stay in a core's cache
 TOGETHER = 1 << 18  # entries whose slots are looked up at once: a core's cache still has them when lanes learn them
 
 
@@ -315,18 +315,18 @@ class Race(GroupEngine):
         leader, lead, group, tally = self.leader, self.choice.leader, self._leading_group, self.tally
         state = leader.start(self.compact.room, self._dtype, largest=group.state.largest is not None)
         state.tally[: len(TALLY)] = tally
-        for some in self._portions():
-            part = group.single_state(lead, some, self._dtype)
-            if self.choice.is_mixture:
-                part.tally[: len(TALLY)] = tally
-                part = leader.with_weights(part, self._mixed_weights(some))
-            self.compact.spread(part, some, state)
+
+        def write(some: slice) -> None:
+            weights = self._mixed_weights(some) if self.choice.is_mixture else None
+            group.write_single(lead, some, self.compact.features_of(some), weights, state)
+
+        self._for_portions(write)
         return Single(leader, self.scale, state)
 
-    def _portions(self) -> Iterator[slice]:
-        """The slots that are used, some at a time: the numbers that are made of them stay in a core's cache."""
-        for start in range(UNSEEN, self._used.stop, PORTION):
-            yield slice(start, min(start + PORTION, self._used.stop))
+    def _for_portions(self, act: Callable[[slice], None]) -> None:
+        """Call a function for all slots that are used, some at a time, on all cores."""
+        starts = range(UNSEEN, self._used.stop, PORTION)
+        run_all(lambda start: act(slice(start, min(start + PORTION, self._used.stop))), starts, cores())
 
     # -- scoring
 
@@ -345,9 +345,12 @@ class Race(GroupEngine):
 
     def weights(self, start: int, stop: int) -> NDArray[np.float32]:
         if self._slot_weights is None:  # of the features that were seen: often a few of very many
-            self._slot_weights = np.zeros(self._used.stop, np.float32)
-            for some in self._portions():
-                self._slot_weights[some] = self._mixed_weights(some)
+            weights = self._slot_weights = np.zeros(self._used.stop, np.float32)
+
+            def mix(some: slice) -> None:
+                weights[some] = self._mixed_weights(some)
+
+            self._for_portions(mix)
         return self._slot_weights[self.compact.slots_of(start, stop)]
 
     def rank_keys(self, start: int, stop: int) -> NDArray[Any]:
@@ -361,12 +364,10 @@ class Race(GroupEngine):
 
     def _mixed_weights(self, slots: slice) -> NDArray[np.float64]:
         """Return the weights of the mixture at some slots."""
-        weights = np.zeros((slots.stop - slots.start, len(self.candidates)), np.float32)
-        for group in self._groups:
-            for number in group.numbers:
-                if self.choice.shares[number]:
-                    weights[:, number] = group.weights(number, slots)
-        return self.choice.mixed(weights)
+        total = np.zeros(slots.stop - slots.start)
+        for group in self._groups:  # in the order of the settings
+            group.add_weights(self.choice.shares, slots.start, total)
+        return total
 
     # -- groups
 

@@ -21,10 +21,10 @@ from rarestream.engines.base import Engine, Learned, overflow
 from rarestream.engines.choice import Choice, best_setting
 from rarestream.engines.latest import FIRST_LOOK, LatestRows, dropped_out, rows_up_to
 from rarestream.engines.single import Single
-from rarestream.engines.threads import run_all
 from rarestream.learners import Learner
 from rarestream.learners.base import RacePlan
 from rarestream.system import cores
+from rarestream.threads import run_all
 
 THREAD_NONZEROS = 1 << 14  # of a block: for less, a thread is not worth it
 

@@ -185,20 +185,6 @@ class Learner(ABC):
         """Return what |w| is multiplied by to decide which weights a smaller model keeps; None: by nothing."""
         return None
 
-    def with_weights(self, state: State, weights: NDArray[np.float64]) -> State:
-        """Return a state with other sums z, those that give these weights; the learner is one that has lanes.
-
-        Only where the classes have a feature alike, so that evidence makes its weight small, the weight is smaller.
-        """
-        lane, columns = self.lane(), np.zeros((4, state.slots))
-        assert lane is not None
-        columns[: state.table.shape[1]] = state.table.T
-        _, roots, positives, negatives = columns
-        n_pos, n_neg = state.tally[:2].tolist()
-        table = state.table.copy()
-        table[:, 0] = lane.sums_for(weights, roots, positives, negatives, n_pos, n_neg)
-        return state._replace(table=table)
-
     def lane(self) -> LaneSetting | None:
         """Return its settings for learning beside others in one pass, or None if these settings cannot share a pass."""
         return None

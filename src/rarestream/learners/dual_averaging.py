@@ -188,6 +188,7 @@ class DualAveraging(Learner):
             rate_power=self.rate_power,
             intercept=True,
             half_life=self.half_life,
+            mean_gradient=self._has_power,
         )
 
     def rank_factors(self, state: State, start: int, stop: int) -> NDArray[np.float64] | None:

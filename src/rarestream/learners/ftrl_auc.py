@@ -130,4 +130,5 @@ class FtrlAuc(Learner):
             rate_power=2.0,
             intercept=False,
             half_life=self.half_life,
+            mean_gradient=False,
         )

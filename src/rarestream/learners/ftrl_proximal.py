@@ -92,4 +92,5 @@ class FtrlProximal(Learner):
             rate_power=2.0,
             intercept=self.intercept,
             half_life=self.half_life,
+            mean_gradient=False,
         )

@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 
 from rarestream import _native
 from rarestream.metrics.rows import raise_one_class
+from rarestream.system import cores
+from rarestream.threads import run_all
+
+TOGETHER = 4  # scorers whose rows a thread places at a time
+THREAD_SCORES = 1 << 14  # for fewer scores, a thread is not worth it
 
 
 class Standings:
@@ -40,9 +45,7 @@ class Standings:
             raise_one_class("Standings", *map(len, classes))
         order = np.concatenate(classes)
         self._importances = None if importances is None else importances[order]
-        columns = np.ascontiguousarray(scores[order])
-        placed = _native.scorer_placements(labels[order], columns, self._importances)
-        self._placed = placed.reshape(scores.shape[1], len(order))
+        self._placed = self._placements(labels[order], np.ascontiguousarray(scores[order]))
         self._errors: dict[int, NDArray[np.float64]] = {}
         positives = self._placed[:, : self._positives]
         if self._importances is None:
@@ -51,6 +54,17 @@ class Standings:
             shares = _shares(self._importances[: self._positives])
             # Not positives @ shares: the order in which BLAS sums depends on the processor.
             self.aucs = np.array([(one * shares).sum() for one in positives])
+
+    def _placements(self, labels: NDArray[np.int8], scores: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the placement of every row under each scorer, computed on all cores."""
+        placed = np.empty(scores.shape[::-1])
+
+        def place(first: int) -> None:
+            some = placed[first : first + TOGETHER]
+            _native.scorer_placements(labels, scores, self._importances, first, some)
+
+        run_all(place, range(0, len(placed), TOGETHER), cores() if placed.size > THREAD_SCORES else 1)
+        return placed
 
     def errors(self, other: int) -> NDArray[np.float64]:
         """Return the standard error of each AUC minus that of scorer `other`; infinite if a class has only one row."""

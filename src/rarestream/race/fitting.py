@@ -22,7 +22,7 @@ from rarestream.engines.single import Single
 from rarestream.errors import DataError, RowError
 from rarestream.features import COLUMNS, Hashed, Space, described, of_block
 from rarestream.learners import Learner
-from rarestream.learners.state import SPARE
+from rarestream.learners.state import SPARE, TALLY
 from rarestream.model import Model
 
 WIDE_BYTES = 1 << 26  # of lanes; above, only features that were seen have a coordinate
@@ -178,10 +178,9 @@ class ManyFits:
         if self._compact is None:
             return group.single(number)
         learner, used = group.learner(number), slice(UNSEEN, UNSEEN + self._compact.used)
-        part = group.single_state(number, used, np.float32)
-        state = learner.start(self._compact.room, np.float32, largest=part.largest is not None)
-        state.tally[:] = part.tally
-        self._compact.spread(part, used, state)
+        state = learner.start(self._compact.room, np.float32, largest=group.state.largest is not None)
+        state.tally[: len(TALLY)] = group.tally(number)
+        group.write_single(number, used, self._compact.features, None, state)
         return Single(learner, self._scale, state)
 
     def drop(self, numbers: Container[int]) -> None:

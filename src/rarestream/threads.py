@@ -1,4 +1,4 @@
-"""Threads for what a race does with several settings at once. They are kept: starting one for a block takes longer."""
+"""Threads for what can be done with several settings at once. They are kept: starting one for a block takes longer."""
 
 from __future__ import annotations
 
