@@ -193,8 +193,9 @@ public:
             out.size() > table.shape(0) - first)
             throw std::invalid_argument("lanes: the shapes of the arrays do not match");
         check_having(having, table.shape(0));
-        const LaneState state{table.data(),     static_cast<std::int64_t>(table.shape(0)), pairs_in(having), nullptr,
-                              counts.data(), nullptr, nullptr};
+        const LaneState state{
+            table.data(), static_cast<std::int64_t>(table.shape(0)), pairs_in(having), nullptr, counts.data(), nullptr,
+            nullptr};
         const LaneAddWeights kernel = kernels_of("").add_weights;
         nb::gil_scoped_release released;
         constexpr std::size_t TOGETHER = 1024;  // coordinates that stay in a cache from one lane to the next
@@ -352,10 +353,10 @@ void bind_lanes(nb::module_& m) {
         .value("pairwise_hinge", Loss::pairwise_hinge)
         .value("logistic", Loss::logistic);
     nb::class_<LaneSetting>(m, "LaneSetting")
-        .def(nb::init<Loss, double, double, double, double, double, double, double, double, bool, double, bool>(), nb::kw_only(),
-             no_convert("loss"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"), no_convert("beta"),
-             no_convert("rate_power"), no_convert("power"), no_convert("proximal"), no_convert("evidence"),
-             no_convert("intercept"), no_convert("half_life"), no_convert("mean_gradient"));
+        .def(nb::init<Loss, double, double, double, double, double, double, double, double, bool, double, bool>(),
+             nb::kw_only(), no_convert("loss"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"),
+             no_convert("beta"), no_convert("rate_power"), no_convert("power"), no_convert("proximal"),
+             no_convert("evidence"), no_convert("intercept"), no_convert("half_life"), no_convert("mean_gradient"));
     nb::class_<LaneKernel>(m, "LaneKernel")
         .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
         .def_prop_ro("lanes", &LaneKernel::lanes)
@@ -366,8 +367,8 @@ void bind_lanes(nb::module_& m) {
              no_convert(), no_convert())
         .def("write_alone", &LaneKernel::write_alone<float>, no_convert(), no_convert(), no_convert().none(), no_convert(),
              no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert())
-        .def("write_alone", &LaneKernel::write_alone<double>, no_convert(), no_convert(), no_convert().none(),
-             no_convert(), no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert())
+        .def("write_alone", &LaneKernel::write_alone<double>, no_convert(), no_convert(), no_convert().none(), no_convert(),
+             no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert())
         .def("score", &LaneKernel::score, no_convert(), no_convert(), no_convert().none(), no_convert().none(),
              no_convert(), no_convert(), enum_arg(), no_convert());
 }

@@ -258,7 +258,8 @@ public:
             z[l] = z_[at[l] * stride_];
             n[l] = n_[at[l] * stride_];
         }
-        const F32 w = plain_ ? weight_of(load(z), load(n), rule_.gamma, rule_.lam, rule_.beta) : rule_.weight(load(z), load(n));
+        const F32 w =
+            plain_ ? weight_of(load(z), load(n), rule_.gamma, rule_.lam, rule_.beta) : rule_.weight(load(z), load(n));
         if (!(rule_.p > 0)) return w;
         F32 positives, negatives;
         gather(having_, at, positives, negatives);
