@@ -18,9 +18,19 @@
 #include "kernel_arguments.hpp"
 #include "lanes/types.hpp"
 #include "platform.hpp"
+#include "prepared_rows.hpp"
 #include "slot_table.hpp"
 
 namespace rarestream {
+
+std::int64_t wait_for_entries(const std::atomic<std::int64_t>& ready, std::int64_t wanted) {
+    constexpr int AT_ONCE = 64;  // times to look before the core is left to others
+    for (int looks = 0;; ++looks) {
+        const std::int64_t found = ready.load(std::memory_order_acquire);
+        if (found < 0 || found >= wanted) return found;
+        if (looks >= AT_ONCE) std::this_thread::yield();
+    }
+}
 
 inline namespace portable {
 LaneKernels lane_kernels();
@@ -137,16 +147,17 @@ public:
 
     int lanes() const { return settings_.lanes; }
 
-    using OptionalCounts = std::optional<nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
+    using OptionalCounts = std::optional<PairsArray>;
 
-    std::int64_t learn(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
-                       nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> means, OptionalCounts having,
-                       OptionalLargest largest, std::optional<InOut<float>> rates, const BlockArgument& block, Scale scale,
-                       nb::ndarray<float, nb::ndim<2>, nb::device::cpu> scores, const std::string& isa,
-                       const std::optional<In<std::int32_t>>& classes, double repeats) const {
+    using Table = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    using Means = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    using Scores = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
+
+    std::int64_t learn(Table table, InOut<double> counts, Means means, OptionalCounts having, OptionalLargest largest,
+                       std::optional<InOut<float>> rates, const BlockArgument& block, Scale scale, Scores scores,
+                       const std::string& isa, const std::optional<In<std::int32_t>>& classes, double repeats) const {
         BorrowedRows borrowed(block, table.shape(0));
         borrowed.repeat(repeats);
-        RowsView& rows = borrowed.rows;
         if (classes) {
             if (settings_.any_evidence || settings_.any_half_life)
                 throw std::invalid_argument("lanes that are classes have neither evidence nor a half-life");
@@ -156,33 +167,30 @@ public:
         } else {
             borrowed.borrow_labels(block);
         }
-        const std::size_t n = static_cast<std::size_t>(rows.size), lanes = static_cast<std::size_t>(settings_.lanes);
-        if (scores.shape(0) != n || scores.shape(1) > lanes ||
-            (scores.size() && scores.shape(1) > 1 && scores.stride(1) != 1) ||
-            table.shape(1) != (rates ? (lanes + 15) / 16 * 16 : 2 * lanes) ||
-            (rates && (!classes || rates->size() != table.shape(0))) || counts.size() != (classes ? 2 * lanes : 2) ||
-            means.shape(0) != 4 || means.shape(1) != lanes)
-            throw std::invalid_argument("lanes: the shapes of the arrays do not match");
-        check_scale(scale, largest, table.shape(0));
         check_having(having, table.shape(0));
-        const LaneState state{table.data(),
-                              static_cast<std::int64_t>(table.shape(0)),
-                              pairs_in(having),
-                              largest ? largest->data() : nullptr,
-                              counts.data(),
-                              means.data(),
-                              rates ? rates->data() : nullptr};
+        const LaneState state = checked_state(table, counts, means, having, largest, rates, scale, classes.has_value());
+        const LaneScores wanted = checked_scores(scores, borrowed.rows.size);
         const LaneLearn kernel = kernels_of(isa).learn;
         nb::gil_scoped_release released;
         borrowed.copy_unless_sealed();
-        RowScratchBuffer<float> memory;
-        const RowScratch<float> scratch = memory.scratch(rows);
-        std::vector<float> scaled_weights(settings_.any_proximal || settings_.any_weight_power || settings_.any_evidence ||
-                                                  settings_.any_half_life
-                                              ? memory.longest * lanes
-                                              : 0);
-        const LaneScores wanted{scores.data(), scores.stride(0), static_cast<int>(scores.shape(1))};
-        return kernel(settings_, state, rows, scale, wanted, scratch, scaled_weights.data());
+        return run(kernel, state, borrowed.rows, scale, wanted);
+    }
+
+    // Learns the prepared rows from one on, which are settings' own, not classes'.
+    std::int64_t learn_prepared(Table table, InOut<double> counts, Means means, OptionalLargest largest,
+                                const PreparedRows& prepared, std::int64_t first, Scale scale, Scores scores,
+                                const std::string& isa) const {
+        RowsView rows = prepared.view(first);
+        if (first < 0 || static_cast<std::int64_t>(table.shape(0)) < prepared.slots() ||
+            (settings_.any_evidence && !prepared.has_evidence()))
+            throw std::invalid_argument("lanes: the rows were prepared for others");
+        rows.first = std::min(first, rows.size);
+        const LaneState state = checked_state(table, counts, means, std::nullopt, largest, std::nullopt, scale, false);
+        LaneScores wanted = checked_scores(scores, -1);
+        rows.size = std::min(rows.size, rows.first + static_cast<std::int64_t>(scores.shape(0)));
+        const LaneLearn kernel = kernels_of(isa).learn;
+        nb::gil_scoped_release released;
+        return run(kernel, state, rows, scale, wanted);
     }
 
     // Adds the weights of coordinates from `first` on, as many as `out` has, under all lanes, each times its share.
@@ -262,6 +270,43 @@ public:
     }
 
 private:
+    LaneState checked_state(const Table& table, const InOut<double>& counts, const Means& means,
+                            const OptionalCounts& having, const OptionalLargest& largest,
+                            const std::optional<InOut<float>>& rates, Scale scale, bool classes) const {
+        const std::size_t lanes = static_cast<std::size_t>(settings_.lanes);
+        if (table.shape(1) != (rates ? (lanes + 15) / 16 * 16 : 2 * lanes) ||
+            (rates && (!classes || rates->size() != table.shape(0))) || counts.size() != (classes ? 2 * lanes : 2) ||
+            means.shape(0) != 4 || means.shape(1) != lanes)
+            throw std::invalid_argument("lanes: the shapes of the arrays do not match");
+        check_scale(scale, largest, table.shape(0));
+        return {table.data(),
+                static_cast<std::int64_t>(table.shape(0)),
+                pairs_in(having),
+                largest ? largest->data() : nullptr,
+                counts.data(),
+                means.data(),
+                rates ? rates->data() : nullptr};
+    }
+
+    // Scores of so many rows; -1: of any number.
+    LaneScores checked_scores(const Scores& scores, std::int64_t rows) const {
+        if ((rows >= 0 && scores.shape(0) != static_cast<std::size_t>(rows)) ||
+            scores.shape(1) > static_cast<std::size_t>(settings_.lanes) ||
+            (scores.size() && scores.shape(1) > 1 && scores.stride(1) != 1))
+            throw std::invalid_argument("lanes: the shapes of the arrays do not match");
+        return {scores.data(), scores.stride(0), static_cast<int>(scores.shape(1))};
+    }
+
+    std::int64_t run(LaneLearn kernel, const LaneState& state, const RowsView& rows, Scale scale,
+                     const LaneScores& scores) const {
+        RowScratchBuffer<float> memory;
+        const RowScratch<float> scratch = memory.scratch(rows);
+        const bool keeps_weights =
+            settings_.any_proximal || settings_.any_weight_power || settings_.any_evidence || settings_.any_half_life;
+        std::vector<float> scaled_weights(keeps_weights ? memory.longest * static_cast<std::size_t>(settings_.lanes) : 0);
+        return kernel(settings_, state, rows, scale, scores, scratch, scaled_weights.data());
+    }
+
     // Whether n is the same for all lanes: v grows by the same amount whatever a slope is, and no lane looks at it
     // otherwise.
     bool equal_rates() const {
@@ -357,12 +402,29 @@ void bind_lanes(nb::module_& m) {
              nb::kw_only(), no_convert("loss"), no_convert("learning_rate"), no_convert("l1"), no_convert("l2"),
              no_convert("beta"), no_convert("rate_power"), no_convert("power"), no_convert("proximal"),
              no_convert("evidence"), no_convert("intercept"), no_convert("half_life"), no_convert("mean_gradient"));
+    nb::class_<PreparedRows>(m, "PreparedRows")
+        .def(
+            "__init__",
+            [](PreparedRows* place, const BlockArgument& block, InOut<std::int32_t> slot_of, InOut<std::int32_t> features,
+               std::int64_t slots, std::int64_t used, const std::optional<PairsArray>& having, double positives,
+               double negatives) {
+                new (place) PreparedRows(block, slot_of, features, slots, used, having, positives, negatives,
+                                         kernels_of("").evidence_of_rows);
+            },
+            no_convert(), no_convert(), no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert(),
+            no_convert())
+        .def("prepare", &PreparedRows::prepare, nb::call_guard<nb::gil_scoped_release>())
+        .def("take_back", &PreparedRows::take_back, no_convert())
+        .def("count_again", &PreparedRows::count_again, no_convert())
+        .def_prop_ro("used", &PreparedRows::used);
     nb::class_<LaneKernel>(m, "LaneKernel")
         .def(nb::init<const std::vector<LaneSetting>&>(), no_convert())
         .def_prop_ro("lanes", &LaneKernel::lanes)
         .def("learn", &LaneKernel::learn, no_convert(), no_convert(), no_convert(), no_convert().none(),
              no_convert().none(), no_convert().none(), no_convert(), enum_arg(), no_convert(), no_convert() = "",
              no_convert().none() = nb::none(), no_convert() = 1.0)
+        .def("learn_prepared", &LaneKernel::learn_prepared, no_convert(), no_convert(), no_convert(), no_convert().none(),
+             no_convert(), no_convert(), enum_arg(), no_convert(), no_convert() = "")
         .def("add_weights", &LaneKernel::add_weights, no_convert(), no_convert(), no_convert().none(), no_convert(),
              no_convert(), no_convert())
         .def("write_alone", &LaneKernel::write_alone<float>, no_convert(), no_convert(), no_convert().none(), no_convert(),

@@ -2,6 +2,7 @@
 // twice, for any machine and with AVX2; each build looks up its functions by the name of a learner.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace rarestream {
@@ -15,6 +16,13 @@ struct CopyResult {
     std::int64_t width;  // largest index + 1
 };
 
+// The evidence of entries (evidence.hpp), its root, and how many rows of the row's class had the feature before the row.
+struct EvidenceArrays {
+    float *evidence, *root, *before;
+
+    EvidenceArrays from(std::int64_t entry) const { return {evidence + entry, root + entry, before + entry}; }
+};
+
 // Rows of a Block in CSR form, borrowed for one call: indices ascend within a row, values are finite.
 struct RowsView {
     const std::int64_t* indptr;
@@ -24,7 +32,10 @@ struct RowsView {
     const double* importances;  // null: 1 each
     std::int64_t size;
     const std::int32_t* classes = nullptr;  // in place of labels where lanes are classes: lanes/types.hpp
-    double repeats = 1;  // what the steps of z and v are multiplied by, but no count: for groups of rows, merge.hpp
+    double repeats = 1;      // what the steps of z and v are multiplied by, but no count: for groups of rows, merge.hpp
+    std::int64_t first = 0;  // the row to begin with; only lanes look at it and what follows
+    const EvidenceArrays* evidence = nullptr;          // of all entries, if rows were counted already
+    const std::atomic<std::int64_t>* ready = nullptr;  // the number of entries that can be read by now; null: all
 };
 
 // The two numbers of a coordinate are adjacent, so that one cache line brings both. n is the square root of v.

@@ -23,6 +23,8 @@ class Prefetcher {
     const std::int32_t* last_;  // the last index from which a whole vector can be prefetched; null: never
 
 public:
+    static constexpr std::int64_t READ_AHEAD = DISTANCE + LANES;  // indices that are read after those of a row
+
     RARESTREAM_ALWAYS_INLINE Prefetcher(const void* table, std::int64_t entry_bytes, std::int64_t size,
                                         const RowsView& rows)
         : table_(static_cast<const char*>(table)), entry_bytes_(entry_bytes), last_(nullptr) {

@@ -8,6 +8,7 @@
 #include "../learn.hpp"
 #include "../rows.hpp"
 #include "half_life.hpp"
+#include "prepare.hpp"
 #include "slopes.hpp"
 #include "step.hpp"
 #include "types.hpp"
@@ -87,6 +88,24 @@ private:
     }
 };
 
+// Rows that another thread prepares while they are learned.
+class RowsAwaited {
+    const RowsView& rows_;
+    const std::int64_t all_;
+    std::int64_t ready_;  // entries
+
+public:
+    explicit RowsAwaited(const RowsView& rows)
+        : rows_(rows), all_(rows.indptr[rows.size]), ready_(rows.ready ? 0 : INT64_MAX) {}
+
+    // Waits for a row and for what is read ahead of it; false if it will not come.
+    RARESTREAM_ALWAYS_INLINE bool row(std::int64_t i) {
+        const std::int64_t ahead = rows_.indptr[i + 1] + Prefetcher::READ_AHEAD, wanted = ahead < all_ ? ahead : all_;
+        if (ready_ < wanted) ready_ = wait_for_entries(*rows_.ready, wanted);
+        return ready_ >= 0;
+    }
+};
+
 template <LaneKind Kind, bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
 std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState& state, const RowsView& rows, Scale scale,
                          const LaneScores& scores, const RowScratch<float>& scratch, float* scaled_weights) {
@@ -100,9 +119,11 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
     float z_slopes[MAX_LANES], v_slopes[MAX_LANES], row_scores[MAX_LANES] = {};
     const std::size_t wanted_bytes = static_cast<std::size_t>(scores.wanted) * sizeof(float);
     PositiveLane positive_lane;
-    for (std::int64_t i = 0; i < rows.size; ++i) {
-        Row<float> row(rows, i);
+    RowsAwaited awaited(rows);
+    for (std::int64_t i = rows.first; i < rows.size; ++i) {
         decay.begin_row();
+        if (!awaited.row(i)) return i - rows.first;
+        Row<float> row(rows, i);
         const Evidence<float> evidence(state.counts[0], state.counts[1]);
         const Dot dot =
             with_scaling(row, scale, state.largest, scratch, [&](const Row<float>& r) RARESTREAM_INLINE_LAMBDA -> Dot {
@@ -116,7 +137,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                         store(scratch.n + p, n);
                         store(scratch.z + p, x / (settings.beta[0] + n));
                     }
-                    if (!HasEvidence) return;
+                    if (!HasEvidence || rows.evidence) return;
                     count_prefetcher.prefetch(r.at + p);
                     F32 positives, negatives;
                     gather(state.having, at, positives, negatives);
@@ -126,7 +147,12 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                 });
                 return {0, sum(xx), 1};
             });
-        const LaneRow values{scratch.x, scratch.z, scratch.w};
+        LaneRow values{scratch.x, scratch.z, scratch.w};
+        if (HasEvidence && rows.evidence) {
+            const EvidenceArrays own = rows.evidence->from(rows.indptr[i]);
+            values.evidence = own.evidence;
+            values.root = own.root;
+        }
         const float u = static_cast<float>(dot.u);
         const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
         const auto score_all = [&] {
@@ -142,17 +168,19 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                 });
         };
         score_all();
-        std::memcpy(scores.first + i * scores.stride, row_scores, wanted_bytes);
+        std::memcpy(scores.first + (i - rows.first) * scores.stride, row_scores, wanted_bytes);
         const double h = rows.importances ? rows.importances[i] : 1.0;
         if (h == 0) continue;  // such a row is scored, and changes nothing
         const double repeated = h * rows.repeats;
         const double length = scale == Scale::none && dot.xx > 1 ? std::sqrt(dot.xx) : 1;
-        if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (repeated > 1 ? repeated : 1))) return i;
+        if (!(h >= SMALLEST_IMPORTANCE) || limit.exceeded(row_scores, length * (repeated > 1 ? repeated : 1)))
+            return i - rows.first;
         const LossInput input = [&]() -> LossInput {
             if (Classes) return {false, h, 0, 0, 0, dot.u, repeated, positive_lane.of(rows.classes[i], settings.lanes)};
             const bool positive = rows.labels[i] > 0;
             double &n = state.counts[positive ? 0 : 1], others = state.counts[positive ? 1 : 0];
-            if (HasEvidence) count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
+            if (HasEvidence && !rows.evidence)
+                count_features<1>(state.having, row, positive, h, n, RoundingBits(n + others));
             n += h;
             return {positive, h, n, n + others, others / (n + others), dot.u, repeated};
         }();
@@ -184,7 +212,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
         }
     }
     decay.begin_row();
-    return rows.size;
+    return rows.size - rows.first;
 }
 
 // What fits lanes of which some are proximal, and some may have l1 or a power.
@@ -289,7 +317,7 @@ inline void add_weights(const LaneSettings& settings, const LaneState& state, in
     }
 }
 
-LaneKernels lane_kernels() { return {learn_any_lanes, score_one_lane, add_weights}; }
+LaneKernels lane_kernels() { return {learn_any_lanes, score_one_lane, add_weights, evidence_of_rows}; }
 
 }  // namespace RARESTREAM_ISA
 }  // namespace rarestream

@@ -75,10 +75,18 @@ using LaneScore = void (*)(const LaneSettings&, const LaneState&, int lane, cons
 using LaneAddWeights = void (*)(const LaneSettings&, const LaneState&, int lane, double share, std::int64_t first,
                                 std::int64_t n, double* out);
 
+// Writes the evidence of the entries of the rows from the first on, which are counted: lanes/prepare.hpp.
+using LaneEvidence = void (*)(Pair<float>* having, std::int64_t slots, double* counts, const RowsView&, std::int64_t first,
+                              const EvidenceArrays&);
+
+// Waits until so many entries are ready, and returns how many are; -1 if there will be fewer.
+std::int64_t wait_for_entries(const std::atomic<std::int64_t>& ready, std::int64_t wanted);
+
 struct LaneKernels {
     LaneLearn learn;
     LaneScore score;
     LaneAddWeights add_weights;
+    LaneEvidence evidence_of_rows;
 };
 
 }  // namespace rarestream

@@ -368,6 +368,25 @@ class LaneSetting:
         mean_gradient: bool,
     ) -> None: ...
 
+class PreparedRows:
+    def __init__(
+        self,
+        block: Block,
+        slot_of: NDArray[np.int32],
+        features: NDArray[np.int32],
+        slots: int,
+        used: int,
+        having: NDArray[np.float32] | None,
+        positives: float,
+        negatives: float,
+        /,
+    ) -> None: ...
+    def prepare(self) -> None: ...
+    def take_back(self, row: int, /) -> None: ...
+    def count_again(self, row: int, /) -> None: ...
+    @property
+    def used(self) -> int: ...
+
 class LaneKernel:
     def __init__(self, settings: list[LaneSetting], /) -> None: ...
     @property
@@ -386,6 +405,19 @@ class LaneKernel:
         isa: str = "",
         classes: NDArray[np.int32] | None = None,
         repeats: float = 1.0,
+        /,
+    ) -> int: ...
+    def learn_prepared(
+        self,
+        table: NDArray[np.float32],
+        counts: NDArray[np.float64],
+        means: NDArray[np.float64],
+        largest: NDArray[np.float32] | None,
+        prepared: PreparedRows,
+        first: int,
+        scale: Scale | int,
+        scores: NDArray[np.float32],
+        isa: str = "",
         /,
     ) -> int: ...
     def add_weights(

@@ -36,6 +36,17 @@ def run_all(function: Callable[[Item], Result], items: Sequence[Item], threads: 
     return [shares[number % threads][number // threads] for number in range(len(items))]
 
 
+def run_beside(function: Callable[[], None]) -> Callable[[], None]:
+    """Run a function beside what this thread does, if there are several cores; return a function that waits for it.
+
+    Functions run in the order in which they were started, before those that `run_all` is given later.
+    """
+    if cores() > 1:
+        return _pool().submit(function).result
+    function()
+    return lambda: None
+
+
 def _pool() -> ThreadPoolExecutor:
     if not _kept:
         from concurrent.futures import ThreadPoolExecutor

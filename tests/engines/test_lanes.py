@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from rarestream import AdaGrad, Block, DataError, DualAveraging, FtrlAuc, FtrlProximal, Model, make_learner
 from rarestream.engines import SCALES
+from rarestream.engines.compact import CompactSlots
 from rarestream.engines.lanes import MOST, LaneKernel, Lanes, LaneState
 from rarestream.learners import TALLY
 from rarestream.learners.auto import Auto
@@ -321,6 +323,61 @@ def test_a_lane_alone_is_written_under_other_numbers(block, seed, dtype):
         if not learner.settings.get("evidence"):
             assert np.allclose(found, weights, rtol=1e-4, atol=1e-5), learner
         assert (np.abs(found) <= np.abs(weights) * 1.0001 + 1e-5).all(), learner
+
+
+@SCALE
+@given(block=blocks(max_rows=40, importances=True), first=st.integers(0, 40), isa=st.sampled_from(ISAS))
+@settings(max_examples=examples(15))
+def test_rows_that_are_prepared_are_learned_bit_for_bit_as_others(scale, block, first, isa):
+    """Also in two parts; and rows that were counted can be taken back, and counted again."""
+    lanes, kernel = Lanes(LEARNERS), LaneKernel(Lanes(LEARNERS))
+    block, first = learnable(LEARNERS, block, scale), min(first, len(block))
+    slots, expected = CompactSlots(FEATURES), lanes.start(FEATURES + 2, scale == "max")
+    _, scores = kernel.learn(expected, slots.added(block), SCALES.index(scale), isa)
+    state, compact = lanes.start(FEATURES + 2, scale == "max"), CompactSlots(FEATURES)
+    prepared = compact.prepared(block, FEATURES + 2, state.having, state.counts)
+    prepared.prepare()
+    assert prepared.used == slots.used
+    assert np.array_equal(state.having, expected.having)
+    prepared.take_back(first)
+    part = compact.known(block[:first])
+    twin = lanes.start(FEATURES + 2, False)
+    kernel.learn(twin, part, SCALES.index("unit"), isa)
+    assert np.array_equal(state.having, twin.having)
+    prepared.count_again(first)
+    assert np.array_equal(state.having, expected.having)
+    found = np.zeros_like(scores)
+    for start, stop in ((0, first), (first, len(block))):
+        learned = kernel.learn_prepared(state, prepared, start, SCALES.index(scale), found[start:stop], isa)
+        assert learned == stop - start
+    assert found.tobytes() == scores.tobytes()
+    assert bits(state) == bits(expected)
+
+
+def test_rows_with_a_feature_beyond_the_block_are_not_prepared():
+    """Only rows that others can write to have one; they are left out, and so are those that follow."""
+    block = block_of([{0: 1.0}, {3: 1.0}, {1: 1.0}, {2: 1.0}], [1, -1, 1, -1])
+    open_block = dataclasses.replace(block, indices=block.indices.copy())
+    lanes, compact = Lanes(LEARNERS), CompactSlots(FEATURES)
+    state, scores = lanes.start(FEATURES, False), np.zeros((4, len(LEARNERS)), np.float32)
+    prepared = compact.prepared(open_block, FEATURES, state.having, state.counts)
+    open_block.indices[2] = FEATURES + 5
+    prepared.prepare()
+    assert LaneKernel(lanes).learn_prepared(state, prepared, 0, SCALES.index("unit"), scores) == 2
+    assert (prepared.used, state.having.sum(), state.counts.sum()) == (2, 2, 2)
+
+
+def test_rows_prepared_for_other_lanes_are_refused():
+    block, compact = block_of([{0: 1.0}], [1]), CompactSlots(FEATURES)
+    lanes, scores = Lanes(LEARNERS), np.zeros((1, len(LEARNERS)), np.float32)
+    state, unit = lanes.start(FEATURES, False), SCALES.index("unit")
+    for slots, having in ((FEATURES + 1, np.zeros((FEATURES + 1, 2), np.float32)), (FEATURES, None)):
+        prepared = compact.prepared(block, slots, having, state.counts)
+        prepared.prepare()
+        with pytest.raises(ValueError, match="prepared for others"):
+            LaneKernel(lanes).learn_prepared(state, prepared, 0, unit, scores)
+    with pytest.raises(ValueError, match="shapes"):
+        compact.prepared(block, FEATURES + 1, state.having, state.counts)
 
 
 def test_what_does_not_fit_the_lanes_is_refused():

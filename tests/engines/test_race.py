@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from contextlib import ExitStack, contextmanager
+import re
+from contextlib import ExitStack, contextmanager, suppress
 from unittest.mock import patch
 
 import numpy as np
@@ -469,6 +470,7 @@ any_race = given(
 @settings(max_examples=examples(60))
 def test_where_a_block_is_cut_does_not_matter(block, rows, keep, scale, dtype, data):
     limits = {"WINDOW": 16, "WIDE_BYTES": data.draw(st.sampled_from([1 << 11, 1 << 26]))}
+    limits["THREAD_NUMBERS"] = data.draw(st.sampled_from([0, 1 << 19]))
     with hasty(**limits), short_plan(cut=20, cut_wide=8, early=24):
         whole, parts, singly = (Model(Auto(rows=rows, keep=keep), dtype=dtype, scale=scale) for _ in range(3))
         scores = whole.learn(block)
@@ -566,6 +568,39 @@ def test_settings_that_cannot_learn_a_row_drop_out_and_the_others_continue(strea
     assert same(m, again)
     m.finish_race()
     assert m.rows == 701
+
+
+@pytest.mark.filterwarnings("ignore::rarestream.SettingsDroppedWarning")
+@given(
+    block=blocks(max_rows=40, importances=True),
+    large=st.dictionaries(st.integers(0, 39), st.sampled_from([1e4, 1e5, 1e7, 1e30]), max_size=4),
+    sealed=st.booleans(),
+)
+@settings(max_examples=examples(60))
+def test_a_row_that_some_or_all_settings_refuse_leaves_no_trace_in_these(block, large, sealed):
+    """Though rows after it were counted by then, beside those that were learned."""
+    values = block.values.copy()
+    for row, size in large.items():
+        if row < len(block) and block.indptr[row + 1] > block.indptr[row]:
+            values[block.indptr[row]] = size
+    together = Block.of((block.indptr, block.indices.copy(), values), block.labels, block.importances)
+    if not sealed:
+        together = Block.of((block.indptr.copy(), block.indices.copy(), values), block.labels, block.importances)
+        together = dataclasses.replace(together, indices=together.indices.copy())
+    assert together.sealed == sealed
+    at_once, singly = (Model(Auto(rows=1000), scale="none") for _ in range(2))
+    with hasty(THREAD_NUMBERS=0):
+        first = 0
+        while first < len(together):
+            try:
+                at_once.learn(together[first:])
+                break
+            except DataError as error:
+                first += int(re.search(r"row (\d+) of the block", str(error))[1]) + 1
+        for row in range(len(together)):
+            with suppress(DataError):
+                singly.learn(together[row : row + 1])
+    assert same(at_once, singly)
 
 
 def test_where_the_leader_drops_out_the_next_best_leads_also_after_a_file(stream):

@@ -55,11 +55,24 @@ class CompactSlots:
 
     def added(self, block: Block) -> Block:
         """Return a block with slots in place of features; new features get one. There must be room for them."""
+        self._make_room(block)
+        slots, self.used = self._slots(block, add=True)
+        return replace(block, indices=seal(slots), width=UNSEEN + self.used)
+
+    def prepared(
+        self, block: Block, slots: int, having: NDArray[np.float32] | None, counts: NDArray[np.float64]
+    ) -> _native.PreparedRows:
+        """Return rows to prepare for lanes of so many slots: new features will get one.
+
+        `having`: how many positives and negatives have the feature of each slot, if a lane needs it; `counts`: of all.
+        """
+        self._make_room(block)
+        return _native.PreparedRows(block, self._slot_of, self._features, slots, self.used, having, *counts.tolist())
+
+    def _make_room(self, block: Block) -> None:
         needed = UNSEEN + self.used + min(len(block.indices), self.room - self.used)
         if needed > len(self._features):
             self._features = padded(self._features, max(needed, 2 * len(self._features)))
-        slots, self.used = self._slots(block, add=True)
-        return replace(block, indices=seal(slots), width=UNSEEN + self.used)
 
     def known(self, block: Block) -> Block:
         """Return a block with slots in place of features; those that have none have slot 0."""

@@ -96,7 +96,7 @@ class Lanes:
         `in_order`: its coordinates will be used one after the other, so that large pages cost no memory for nothing.
         """
         size, skipped = slots * self.stride, LINE // 4
-        room = np.zeros(size + skipped, np.float32) if in_order else zeros((size + skipped,), np.float32)
+        room = zeros((size + skipped,), np.float32, in_order=in_order)
         skip = -room.ctypes.data % LINE // 4
         return room[skip : skip + size].reshape(slots, self.stride)
 
@@ -191,18 +191,28 @@ class LaneKernel:
         isa: str = "",
         classes: NDArray[np.int32] | None = None,
         repeats: float = 1.0,
-        scores: NDArray[np.float32] | None = None,
     ) -> tuple[int, NDArray[np.float32]]:
         """Return how many rows were learned, and the score of each row under each lane before it was learned.
 
         Rows of importance 0 are scored and change nothing. `classes` has the lane in which each row is positive, in
-        place of its label, where lanes are classes; a row whose number is no lane is negative in all. `scores`: where
-        to write them, columns side by side.
+        place of its label, where lanes are classes; a row whose number is no lane is negative in all.
         """
-        if scores is None:
-            scores = np.empty((len(block), len(self.lanes.learners)), np.float32)
+        scores = np.empty((len(block), len(self.lanes.learners)), np.float32)
         flat = state._replace(counts=state.counts.reshape(-1))
         return self._core.learn(*flat, block, scale, scores, isa, classes, repeats), scores
+
+    def learn_prepared(
+        self,
+        state: LaneState,
+        prepared: _native.PreparedRows,
+        first: int,
+        scale: _native.Scale | int,
+        scores: Scores,
+        isa: str = "",
+    ) -> int:
+        """Learn prepared rows from one on, as many as `scores` has; they were counted when they were prepared."""
+        table, counts, means, _, largest, _ = state
+        return self._core.learn_prepared(table, counts, means, largest, prepared, first, scale, scores, isa)
 
     def score_alone(
         self, state: LaneState, lane: int, block: Block, scale: _native.Scale | int, scores: NDArray[np.float64]
@@ -298,12 +308,11 @@ class LaneGroup:
         block: Block,
         classes: NDArray[np.int32] | None = None,
         repeats: float = 1.0,
-        into: Scores | None = None,
     ) -> tuple[int, Scores]:
         """Learn the rows, up to one that is too large for some lane.
 
         `classes`, in a group of classes, has the lane in which each row is positive; no lane: it is negative in all.
-        `repeats`: as for `Kernel.learn`. `into`: where to write the scores, unless settings were dropped.
+        `repeats`: as for `Kernel.learn`.
 
         Returns
         -------
@@ -312,9 +321,18 @@ class LaneGroup:
         array of shape (rows, settings)
             The scores of the rows under each setting before they were learned.
         """
-        into = into if self._whole else None
-        learned, scores = self._kernel.learn(self.state, block, self._scale_code, "", classes, repeats, into)
+        learned, scores = self._kernel.learn(self.state, block, self._scale_code, "", classes, repeats)
         return learned, self._of_numbers(scores)
+
+    def learn_prepared(self, prepared: _native.PreparedRows, first: int, into: Scores) -> int:
+        """Learn prepared rows from one on, and write their scores under each setting; return how many were learned."""
+        scores = into
+        if not self._whole or into.strides[1] != into.itemsize:
+            scores = np.empty((len(into), len(self.lanes.learners)), np.float32)
+        learned = self._kernel.learn_prepared(self.state, prepared, first, self._scale_code, scores)
+        if scores is not into:
+            into[:learned] = self._of_numbers(scores)[:learned]
+        return learned
 
     def score(self, block: Block) -> Scores:
         """Return the scores of the rows under each setting."""
@@ -328,6 +346,11 @@ class LaneGroup:
     def _whole(self) -> bool:
         """Whether no setting was dropped: each has the lane of its place."""
         return len(self.lane_of) == len(self.lanes.learners)
+
+    def share_counts(self, counts: NDArray[np.float32] | None) -> None:
+        """Take what evidence counts from another group, which has learned the same rows, if a lane needs it."""
+        if self.state.having is not None:
+            self.state = self.state._replace(having=counts)
 
     def score_alone(self, number: int, block: Block, scores: NDArray[np.float64]) -> int:
         """Write the scores of the rows under one setting; the same bits as of a Model of that setting."""

@@ -12,7 +12,7 @@ from rarestream.blocks import Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
 from rarestream.engines.choice import MIN_CLASS_ROWS, Choice, Schedule, warm_up
-from rarestream.learners.state import padded
+from rarestream.learners.state import padded, zeros
 from rarestream.metrics.paired import Standings
 from rarestream.metrics.rows import ScoredRows
 
@@ -78,7 +78,7 @@ class LatestRows:
             self.count = kept
         wanted = self.count + rows
         if wanted > len(self._labels):
-            room = min(max(wanted, 2 * len(self._labels), 1024), 2 * WINDOW)
+            room = 1024 if wanted <= 1024 else 2 * WINDOW  # rows that never come cost no memory
             self._scores, self._labels, self._importances = (padded(array, room) for array in self._arrays)
 
     @property
@@ -87,7 +87,7 @@ class LatestRows:
 
     def keep(self, settings: Sequence[int]) -> None:
         """Forget the scores under all settings but these."""
-        kept = np.zeros((len(self._scores), len(settings)), np.float32)
+        kept = zeros((len(self._scores), len(settings)), np.float32)
         kept[: self.count] = self._scores[: self.count, list(settings)]
         self._scores = kept
 

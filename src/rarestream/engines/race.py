@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rarestream import _native
 from rarestream.blocks import LARGEST_INDEX, Block
 from rarestream.engines import arrays as file_arrays
 from rarestream.engines.arrays import Arrays
@@ -37,7 +38,7 @@ from rarestream.learners import Learner
 from rarestream.learners.base import RacePlan
 from rarestream.learners.state import COUNTS, SPARE, TALLY, Layout, zeros
 from rarestream.system import cores
-from rarestream.threads import run_all
+from rarestream.threads import run_all, run_beside
 
 LATER_LOOK = Schedule(first=1 << 16, factor=2)  # when settings are compared after the cut
 MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes
@@ -266,7 +267,7 @@ class Race(GroupEngine):
             block = replace(block, width=int(block.indices.max(initial=-1)) + 1)
         self.reserve(block.width)
         self._slot_weights = None
-        learned, lane_scores, failed = self._learn_lanes(self.compact.added(block))
+        learned, lane_scores, failed = self._learn_lanes(block)
         done = block[:learned]
         first, choice = 0, self.choice
         for row in sorted({row for row, _ in failed.values()}):  # up to there, settings scored that then drop out
@@ -291,24 +292,49 @@ class Race(GroupEngine):
         scores = self._latest.lend(len(block))
         places = [_Place(group) for group in self._groups]
         failed: dict[int, tuple[int, str]] = {}
-        while True:
-            behind = [place for place in places if place.rows < len(block)]
-            many = len(block.indices) * len(self.candidates) > THREAD_NUMBERS
-            run_all(lambda place: place.learn(block, scores), behind, cores() if many else 1)
-            row = min(place.rows for place in places)
-            if row == len(block):
-                break
-            stopped = [place for place in places if place.rows == row]
-            fails = {number for place in stopped for number in place.group.failing(block[row : row + 1])}
-            if len(fails) + len(failed) == len(self.candidates):  # no setting can learn it
-                break
-            for place in stopped:
-                gone = [number for number in place.group.numbers if number in fails]
-                failed |= {number: (row, place.group.overflow(number)) for number in gone}
-                place.drop(fails)
-            places = [place for place in places if place.group.numbers]
+        many = len(block.indices) * len(self.candidates) > THREAD_NUMBERS
+        counts = self._shared_counts()
+        prepared = self.compact.prepared(block, self._groups[0].slots, counts, self._groups[0].state.counts)
+        finish = _nothing
+        if many and block.sealed:
+            finish = run_beside(prepared.prepare)
+        else:  # rows that are not sealed are checked before any is learned
+            prepared.prepare()
+        try:
+            while True:
+                behind = [place for place in places if place.rows < len(block)]
+                run_all(lambda place: place.learn(prepared, scores), behind, cores() if many else 1)
+                row = min(place.rows for place in places)
+                if row == len(block):
+                    break
+                finish()
+                prepared.take_back(row)
+                stopped, refused = (
+                    [place for place in places if place.rows == row],
+                    self.compact.known(block[row : row + 1]),
+                )
+                fails = {number for place in stopped for number in place.group.failing(refused)}
+                if len(fails) + len(failed) == len(self.candidates):  # no setting can learn it
+                    break
+                prepared.count_again(row)
+                for place in stopped:
+                    gone = [number for number in place.group.numbers if number in fails]
+                    failed |= {number: (row, place.group.overflow(number)) for number in gone}
+                    place.drop(fails)
+                    place.group.share_counts(counts)
+                places = [place for place in places if place.group.numbers]
+        finally:
+            finish()
+            self.compact.used = prepared.used
         self._groups = [place.group for place in places]
         return row, scores[:row], failed
+
+    def _shared_counts(self) -> NDArray[np.float32] | None:
+        """Return what evidence counts, which is the same for all groups; None if no lane has evidence."""
+        counts = next((group.state.having for group in self._groups if group.state.having is not None), None)
+        for group in self._groups:
+            group.share_counts(counts)
+        return counts
 
     def _single(self) -> Single:
         """Return the leading setting alone, under the numbers of the features, with the weights of the mixture."""
@@ -564,22 +590,25 @@ def _first_rows(block: Block, entries: int) -> Block:
     return block[: max(1, int(np.searchsorted(block.indptr, entries, "right")) - 1)]
 
 
+def _nothing() -> None:
+    pass
+
+
 class _Place:
     """A group of lanes and how many rows of a block it has learned."""
 
     def __init__(self, group: LaneGroup) -> None:
         self.group, self.rows = group, 0
 
-    def learn(self, block: Block, scores: Scores) -> None:
-        numbers = self.group.numbers
-        if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
-            into = scores[self.rows :, numbers[0] : numbers[-1] + 1]
-            learned, found = self.group.learn(block[self.rows :], into=into)
-            if found is not into:
-                into[:learned] = found[:learned]
-        else:
-            learned, found = self.group.learn(block[self.rows :])
-            scores[self.rows : self.rows + learned, numbers] = found[:learned]
+    def learn(self, prepared: _native.PreparedRows, scores: Scores) -> None:
+        numbers, rows = self.group.numbers, scores[self.rows :]
+        side_by_side = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        into = (
+            rows[:, numbers[0] : numbers[-1] + 1] if side_by_side else np.empty((len(rows), len(numbers)), np.float32)
+        )
+        learned = self.group.learn_prepared(prepared, self.rows, into)
+        if not side_by_side:
+            rows[:learned, numbers] = into[:learned]
         self.rows += learned
 
     def drop(self, numbers: Container[int]) -> None:

@@ -93,21 +93,29 @@ def _tally_dtype(own: tuple[str, ...]) -> np.dtype[Any]:
 
 
 HUGE = 1 << 28  # bytes; larger arrays get pages of 4 KB
+LARGE_PAGE = 1 << 21  # bytes; NumPy asks for pages of this size for arrays of two or more
 
 
-def zeros(shape: tuple[int, ...], dtype: DTypeLike, stacked: bool = False, few: bool = False) -> NDArray[Any]:
+def zeros(
+    shape: tuple[int, ...], dtype: DTypeLike, stacked: bool = False, few: bool = False, in_order: bool = False
+) -> NDArray[Any]:
     """Return zeros that cost memory only where they are written to.
 
-    `stacked`: column by column in memory. `few`: hardly any entry will be written to.
+    `stacked`: column by column in memory. `few`: hardly any entry will be written to. `in_order`: entries will be
+    written one after the other.
 
-    NumPy asks for pages of 2 MB, which are quicker to look up. In an array of gigabytes a few scattered numbers would
-    fill as many of these as there are: there, pages are of 4 KB.
+    NumPy asks for pages of 2 MB, which are quicker to touch and to look up; arrays start with such a page. In one of
+    gigabytes a few scattered numbers would fill as many of these as there are: there, pages are of 4 KB.
     """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     order: Any = "F" if stacked else "C"
-    if size < HUGE and not (few and size):
-        return np.zeros(shape, kind, order)
+    if (size < HUGE or in_order) and not (few and size):
+        if size < 2 * LARGE_PAGE:
+            return np.zeros(shape, kind, order)
+        room = np.zeros(size + LARGE_PAGE, np.uint8)
+        skip = -room.ctypes.data % LARGE_PAGE
+        return room[skip : skip + size].view(kind).reshape(shape, order=order)
     try:
         if hasattr(mmap, "MAP_PRIVATE"):
             plain = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -1,0 +1,169 @@
+// Rows prepared for lanes: their features have slots, and the evidence of their entries is known. None of it depends on
+// what the lanes learn, so one thread prepares rows while others learn those that are ready.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "kernel_arguments.hpp"
+#include "lanes/types.hpp"
+#include "slot_table.hpp"
+
+namespace rarestream {
+
+using PairsArray = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // two numbers of each slot
+
+class PreparedRows {
+    static constexpr std::int64_t TOGETHER = 1024;  // entries that become ready at once, and the rest of their last row
+    static constexpr std::size_t PAST = 8;          // numbers that may be written after the last
+    static constexpr std::size_t ROOM = 1 << 18;    // entries, at least: so the memory of one block fits the next
+
+    const In<std::int64_t> borrowed_indptr_;
+    const In<std::int32_t> indices_;
+    const In<float> values_;
+    const In<std::int8_t> labels_;
+    const std::optional<In<double>> importances_;
+    const std::int64_t width_, room_;
+    const InOut<std::int32_t> slot_of_, features_;
+    const std::optional<PairsArray> having_;  // how many positives and negatives have the feature
+    const LaneEvidence evidence_of_rows_;
+    const double counts_[2];  // positives and negatives before the first row
+
+    std::vector<std::int64_t> copied_indptr_;
+    const std::int64_t* indptr_;
+    std::int64_t size_, used_;
+    PooledArray<float> memory_;
+    std::int32_t* slots_;
+    EvidenceArrays evidence_;
+    std::atomic<std::int64_t> ready_{0};  // entries; -1: there will be no more
+    std::atomic<bool> done_{false};
+
+public:
+    // Its indices are features; slots are below `slots`, and `used` of them are given out. A block that is not sealed may
+    // change at any time: what decides where memory is written to is copied, or read once.
+    PreparedRows(const BlockArgument& block, InOut<std::int32_t> slot_of, InOut<std::int32_t> features, std::int64_t slots,
+                 std::int64_t used, std::optional<PairsArray> having, double positives, double negatives,
+                 LaneEvidence evidence_of_rows)
+        : borrowed_indptr_(block.indptr), indices_(block.indices), values_(block.values), labels_(block.labels()),
+          importances_(block.importances()), width_(block.width), room_(slots), slot_of_(slot_of), features_(features),
+          having_(having), evidence_of_rows_(evidence_of_rows), counts_{positives, negatives}, indptr_(block.indptr.data()),
+          size_(static_cast<std::int64_t>(block.indptr.size()) - 1), used_(used) {
+        const std::size_t n = indices_.size();
+        const auto rows = static_cast<std::size_t>(std::max<std::int64_t>(size_, 0));
+        if (size_ < 0 || values_.size() != n || labels_.size() != rows || (importances_ && importances_->size() != rows) ||
+            used < 0 || used >= slots || static_cast<std::size_t>(used) >= features_.size() ||
+            (having_ && (having_->shape(0) < static_cast<std::size_t>(slots) || having_->shape(1) != 2)) || width_ < 0)
+            throw std::invalid_argument("prepared rows: the shapes of the arrays do not match");
+        if (!block.sealed) {
+            copied_indptr_.assign(indptr_, indptr_ + size_ + 1);
+            indptr_ = copied_indptr_.data();
+        }
+        std::int64_t valid = 0;  // rows whose entries are where they should be
+        if (indptr_[0] == 0)
+            while (valid < size_ && indptr_[valid] <= indptr_[valid + 1] &&
+                   indptr_[valid + 1] <= static_cast<std::int64_t>(n))
+                ++valid;
+        size_ = valid;
+        static_assert(sizeof(float) == sizeof(std::int32_t), "slots and numbers share memory");
+        const std::size_t room = std::max(n, ROOM) + PAST;
+        memory_ = pooled<float>(4 * room);
+        slots_ = reinterpret_cast<std::int32_t*>(memory_.get() + 3 * room);
+        evidence_ = {memory_.get(), memory_.get() + room, memory_.get() + 2 * room};
+    }
+
+    std::int64_t used() const { return used_; }
+    std::int64_t slots() const { return room_; }
+    bool has_evidence() const { return having_.has_value(); }
+
+    // Makes all rows ready, up to one with a feature that is not below the width of the block, or has no room.
+    void prepare() {
+        const std::size_t limit = std::min(slot_of_.size(), static_cast<std::size_t>(width_));
+        SlotTable table(slot_of_.data(), std::min<std::size_t>(limit, INT32_MAX), features_.data(),
+                        std::min(features_.size(), static_cast<std::size_t>(room_)), used_, true);
+        double counts[2] = {counts_[0], counts_[1]};
+        bool all = true;
+        for (std::int64_t first = 0; all && first < size_;) {
+            std::int64_t stop = first + 1;
+            while (stop < size_ && indptr_[stop] - indptr_[first] < TOGETHER) ++stop;
+            const std::int64_t found = find_slots(table, indptr_[first], indptr_[stop]);
+            all = found == indptr_[stop];
+            while (indptr_[stop] > found) --stop;
+            RowsView rows = view(0);
+            rows.size = stop;
+            if (having_) count_rows(rows, first, counts);
+            if (all)
+                ready_.store(indptr_[stop], std::memory_order_release);
+            else
+                size_ = stop;
+            first = stop;
+        }
+        used_ = table.used();
+        done_.store(true, std::memory_order_release);
+        if (!all) ready_.store(-1, std::memory_order_release);
+    }
+
+    // Uncounts the rows from one on; no other thread may use them.
+    void take_back(std::int64_t row) {
+        if (!having_) return;
+        Pair<float>* const having = pairs();
+        for (std::int64_t i = size_ - 1; i >= row; --i) {
+            if (importances_ && !(importances_->data()[i] > 0)) continue;
+            const bool positive = labels_.data()[i] > 0;
+            for (std::int64_t p = indptr_[i]; p < indptr_[i + 1]; ++p) {
+                Pair<float>& pair = having[slots_[static_cast<std::size_t>(p)]];
+                (positive ? pair.z : pair.n) = evidence_.before[p];
+            }
+        }
+    }
+
+    // Counts them again.
+    void count_again(std::int64_t row) {
+        double counts[2] = {counts_[0], counts_[1]};
+        for (std::int64_t i = 0; i < row; ++i) {
+            const double h = importances_ ? importances_->data()[i] : 1.0;
+            if (h > 0) counts[labels_.data()[i] > 0 ? 0 : 1] += h;
+        }
+        if (having_) count_rows(view(0), row, counts);
+    }
+
+    // The rows from one on, which become ready one after the other if they are not all.
+    RowsView view(std::int64_t row) const {
+        RowsView rows{indptr_, slots_, values_.data(), labels_.data(), importances_ ? importances_->data() : nullptr,
+                      size_};
+        rows.first = row;
+        rows.evidence = has_evidence() ? &evidence_ : nullptr;
+        rows.ready = done_.load(std::memory_order_acquire) ? nullptr : &ready_;
+        return rows;
+    }
+
+private:
+    Pair<float>* pairs() const { return reinterpret_cast<Pair<float>*>(having_->data()); }
+
+    void count_rows(const RowsView& rows, std::int64_t first, double* counts) const {
+        evidence_of_rows_(pairs(), slots(), counts, rows, first, evidence_);
+    }
+
+    // Writes the slots of entries from `begin` to `end`; returns up to where, as there may be a feature that has none.
+    std::int64_t find_slots(SlotTable& table, std::int64_t begin, std::int64_t end) {
+        const std::int32_t* const from = indices_.data();
+        const auto stop = static_cast<std::size_t>(end);
+        for (auto i = static_cast<std::size_t>(begin); i < stop;) {
+            i = table.look_up(from, i, stop, slots_);
+            for (const std::size_t next = std::min(i + SlotTable::TOGETHER, stop); i < next; ++i) {
+                const std::int32_t index = from[i];
+                if (index < 0 || index >= width_ || static_cast<std::size_t>(index) >= slot_of_.size())
+                    return static_cast<std::int64_t>(i);
+                slots_[i] = table.slot(static_cast<std::uint32_t>(index));
+                if (slots_[i] < 0) return static_cast<std::int64_t>(i);
+            }
+        }
+        return end;
+    }
+};
+
+}  // namespace rarestream
