@@ -61,7 +61,7 @@ def test_sets_and_streams_become_tables_and_files(quality, folder, capsys):
         assert set(names.split(",")) <= one.trials[0]["auc"].keys() | {"best-of-24*"}
         assert np.mean(one.aucs("best-of-24*")) >= np.mean(one.aucs("dual-auc")) - 1e-6  # it is one of the 24
     assert results[-1].trials[0]["auc"]["possible*"] > results[-1].aucs("auto")[0]
-    assert results[-1].trials[0]["price"]["cpu"] > 0
+    assert results[-1].trials[0]["price"]["chosen"] > 0
     saved = json.loads((folder / "now.json").read_text())
     assert len(saved["problems"][0]["trials"]) == 2
     assert np.float64(5e-324) * np.float64(1) > 0  # nothing that was loaded has switched denormal numbers off
