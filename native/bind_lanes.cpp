@@ -356,6 +356,38 @@ nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std:
     return nb::make_tuple(read_only(std::move(out), n), used);
 }
 
+// Copies columns of tables that have the same rows, as if these stood side by side, into a table of as many columns; rows
+// of zeros are left as they are, so that memory nobody has touched stays so.
+template <class Real>
+void pick_columns(const std::vector<Matrix<float>>& tables, In<std::int32_t> columns,
+                  nb::ndarray<Real, nb::ndim<2>, nb::device::cpu> into) {
+    struct Source {
+        const float* first;
+        std::size_t stride;
+    };
+    std::vector<Source> sources;
+    const std::size_t rows = into.shape(0), wanted = columns.size();
+    if (wanted != into.shape(1) || (into.size() && wanted > 1 && into.stride(1) != 1))
+        throw std::invalid_argument("pick_columns: the shapes of the arrays do not match");
+    for (std::size_t j = 0; j < wanted; ++j) {
+        std::size_t left = static_cast<std::size_t>(std::max(columns.data()[j], 0)), t = 0;
+        while (t < tables.size() && left >= tables[t].shape(1)) left -= tables[t++].shape(1);
+        if (columns.data()[j] < 0 || t == tables.size() || tables[t].shape(0) != rows)
+            throw std::invalid_argument("pick_columns: the shapes of the arrays do not match");
+        sources.push_back({tables[t].data() + left, tables[t].shape(1)});
+    }
+    nb::gil_scoped_release released;
+    for (std::size_t i = 0; i < rows; ++i) {
+        Real* const to = into.data() + static_cast<std::int64_t>(i) * into.stride(0);
+        for (std::size_t j = 0; j < wanted; ++j) {
+            const float number = sources[j].first[i * sources[j].stride];
+            std::uint32_t bits;
+            std::memcpy(&bits, &number, sizeof bits);
+            if (bits) to[j] = number;
+        }
+    }
+}
+
 // The sum of the numbers of each row, one per setting, each times the share of its setting: those of share 0 left out, the
 // others added in their order.
 nb::object mix(Matrix<float> numbers, In<double> shares) {
@@ -391,6 +423,8 @@ void bind_lanes(nb::module_& m) {
     m.attr("LANE_GROUP") = LANE_GROUP;
     m.def("compact_slots", &compact_slots, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(),
           no_convert());
+    m.def("pick_columns", &pick_columns<float>, no_convert(), no_convert(), no_convert());
+    m.def("pick_columns", &pick_columns<double>, no_convert(), no_convert(), no_convert());
     m.def("mix", &mix, no_convert(), no_convert());
     m.def("half_life_units", &half_life_units, no_convert(), no_convert());
     nb::enum_<Loss>(m, "Loss")

@@ -17,7 +17,7 @@ from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rarestream import _native
 from rarestream.blocks import Block
@@ -25,11 +25,13 @@ from rarestream.engines.base import more_slots, overflow
 from rarestream.engines.single import Single
 from rarestream.learners import Learner, State
 from rarestream.learners.state import COUNTS, TALLY, Layout, copy_touched, padded, zeros
+from rarestream.system import cores
+from rarestream.threads import run_all
 
 MOST, WIDTH = _native.MAX_LANES, _native.LANE_GROUP  # lanes of a kernel: at most MOST, a multiple of WIDTH
 GROUP = 16  # lanes whose numbers are adjacent in a coordinate: native/lanes/types.hpp
 LINE = 64  # bytes of a cache line
-CHUNK = 4096  # coordinates that are copied at once
+CHUNK = 1 << 15  # coordinates that a thread copies at a time
 
 Scores = NDArray[np.float32]
 
@@ -160,18 +162,15 @@ class Lanes:
         return picked, state
 
 
-def _move(tables: Sequence[NDArray[np.float32]], columns: ArrayLike, into: NDArray[Any]) -> None:
-    """Copy columns of several tables into one, some coordinates at a time; those no row has touched cost nothing."""
-    wanted = np.asarray(columns, np.intp)
-    for start in range(0, len(into), CHUNK):
-        runs = [table[start : start + CHUNK] for table in tables]
-        if any(run.view(np.bool_).any() for run in runs):  # of bytes: it ends at the first that is not zero
-            beside = runs[0] if len(runs) == 1 else np.concatenate(runs, axis=1)
-            place = into[start : start + CHUNK]
-            if into.dtype == beside.dtype:
-                np.take(beside, wanted, axis=1, out=place, mode="clip")
-            else:
-                place[:] = np.take(beside, wanted, axis=1, mode="clip")
+def _move(tables: Sequence[NDArray[np.float32]], columns: Sequence[int] | NDArray[np.intp], into: NDArray[Any]) -> None:
+    """Copy columns of several tables, as if these stood side by side, into one of zeros."""
+    wanted = np.asarray(columns, np.int32)
+
+    def move(start: int) -> None:
+        some = slice(start, start + CHUNK)
+        _native.pick_columns([table[some] for table in tables], wanted, into[some])
+
+    run_all(move, range(0, len(into), CHUNK), cores())
 
 
 class LaneKernel:

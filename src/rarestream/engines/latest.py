@@ -38,7 +38,7 @@ class LatestRows:
 
     @property
     def nbytes(self) -> int:
-        return self._scores.nbytes + self._labels.nbytes + self._importances.nbytes
+        return sum(array[: self.count].nbytes for array in self._arrays)  # more room costs nothing yet
 
     def lend(self, rows: int) -> Scores:
         """Return where to write the scores of the next rows under each setting, before these are passed to `add`."""

@@ -5,6 +5,7 @@ The modules of the formats import this one before a command knows what to do, so
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rarestream.errors import quoted as quoted
@@ -99,7 +100,7 @@ class Parser(RowRules, Protocol):
         """Return what is wrong with a row longer than the limit: `text` is what was read of it, `line` its first."""
 
 
-class LineParser:
+class LineParser(ABC):
     """The defaults of a Parser: a row is a line, and files have no heading. `parse` and `message` are missing."""
 
     name: str
@@ -112,8 +113,11 @@ class LineParser:
     def parse_first(self, chunk: Chunk, context: Any) -> ParsedRows:
         return self.parse(chunk, context)
 
-    def parse(self, chunk: Chunk, context: Any) -> ParsedRows:
-        raise NotImplementedError
+    @abstractmethod
+    def parse(self, chunk: Chunk, context: Any) -> ParsedRows: ...
+
+    @abstractmethod
+    def message(self, bad: BadRow) -> str: ...
 
     def row_end(self, buffer: bytearray, filled: int) -> int:
         return buffer.rfind(b"\n", 0, filled) + 1
