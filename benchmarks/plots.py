@@ -175,7 +175,7 @@ def _vertical(kind: str, x: float, y: float, y2: float) -> str:
 
 
 def _short(what: str) -> str:
-    return what if len(what) <= 66 else f"{what[:65]}…"
+    return what if len(what) <= 60 else f"{what[:59]}…"
 
 
 def _number(bar: Bar) -> str:
