@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,12 +16,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _kept: list[ThreadPoolExecutor] = []  # one, once it was needed
+_here = threading.local()  # `kept`: whether this thread is one of these, which must not wait for the others
 
 
 def run_all(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
     """Return what a function returns for each item, in their order; on several threads, this one included."""
     threads = min(threads, len(items))
-    if threads < 2:
+    if threads < 2 or _is_kept():
         return [function(item) for item in items]
     from concurrent.futures import wait  # not above: many programs never need it
 
@@ -41,7 +43,7 @@ def run_beside(function: Callable[[], None]) -> Callable[[], None]:
 
     Functions run in the order in which they were started, before those that `run_all` is given later.
     """
-    if cores() > 1:
+    if cores() > 1 and not _is_kept():
         return _pool().submit(function).result
     function()
     return lambda: None
@@ -51,8 +53,16 @@ def _pool() -> ThreadPoolExecutor:
     if not _kept:
         from concurrent.futures import ThreadPoolExecutor
 
-        _kept.append(ThreadPoolExecutor(max(1, cores() - 1), "rarestream"))
+        _kept.append(ThreadPoolExecutor(max(1, cores() - 1), "rarestream", _keep))
     return _kept[0]
+
+
+def _keep() -> None:
+    _here.kept = True
+
+
+def _is_kept() -> bool:
+    return getattr(_here, "kept", False)
 
 
 if hasattr(os, "register_at_fork"):

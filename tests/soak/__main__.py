@@ -15,9 +15,10 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Serve at full load, and watch memory.")
     parser.add_argument("--seconds", type=float, default=600, help="default: 600")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rows-before", type=int, default=20_000_000, help="rows learned before; default: 20,000,000")
     given = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="rarestream-soak-") as folder:
-        found = soak(Path(folder), given.seconds, random.Random(given.seed), say=print)
+        found = soak(Path(folder), given.seconds, random.Random(given.seed), print, given.rows_before)
     print(told(found), flush=True)
     return int(found.growth > MOST or bool(found.wrong))
 

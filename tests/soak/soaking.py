@@ -153,11 +153,21 @@ class Clients:
         connection.close()
 
 
-def soak(folder: Path, seconds: float, rng: random.Random, say: Callable[[str], object]) -> Soaked:
-    """Serve at full load for so long."""
+def soak(
+    folder: Path, seconds: float, rng: random.Random, say: Callable[[str], object], rows_before: int = 5000
+) -> Soaked:
+    """Serve at full load for so long, a model that has learned so many rows, of which each had one of 5000 forms.
+
+    The scores behind the progressive AUC grow with the logarithm of the number of rows, without end: by a megabyte or
+    two from the first million rows to the twentieth. A service that has run for days has them.
+    """
     model = Model("dual-auc")
-    for block in read([_row(rng) | {"y": int(rng.random() < 0.1)} for _ in range(5000)], label="y", bits=16):
-        model.learn(block)
+    blocks = list(read([_row(rng) | {"y": int(rng.random() < 0.1)} for _ in range(5000)], label="y", bits=16))
+    shadow = b""
+    while model.rows < rows_before:
+        for block in blocks:
+            model.learn(block)
+        shadow = shadow or model.to_bytes()
     model.save(folder / "m.rare")
     command = [sys.executable, "-m", "rarestream", "serve", folder / "m.rare", "--dir", folder / "state", "--port", "0"]
     rules = ["--label-wait", "1s", "--unlabelled", "negative", "--snapshot-every", "15s", "--keep-log", "20M"]
@@ -165,7 +175,7 @@ def soak(folder: Path, seconds: float, rng: random.Random, say: Callable[[str], 
         line = program.line()
         assert "serves on" in line, line
         samples: list[Sample] = []
-        with Clients(int(line.rsplit(":", 1)[1]), rng, model.to_bytes()) as clients:
+        with Clients(int(line.rsplit(":", 1)[1]), rng, shadow) as clients:
             begun = said = time.monotonic()
             while (now := time.monotonic()) < begun + seconds and program.poll() is None and not clients.wrong:
                 if now >= begun + WARM_UP * seconds:
