@@ -164,8 +164,8 @@ def first_rows(blocks: list[Block], rows: int) -> list[Block]:
 def price(blocks: list[Block], rounds: int = 3) -> dict[str, float]:
     """What auto's learning of a stream costs, in passes of the learner that it chose, and of dual-logistic.
 
-    By the clock, as it uses all cores, and in processor time. And from text to a saved model, as `rarestream train` does
-    it, by the clock.
+    By the clock, as it uses all cores, and in processor time. And from text to a saved model by the clock, as
+    `rarestream train` does it.
     """
     trained = Model(AUTO)
     for block in blocks:
@@ -311,10 +311,8 @@ def tables(results: list[Result], names: Sequence[str]) -> list[Table]:
         made.append(_standings(words, part, shown))
     priced = [(one.problem, one.trials[-1]) for one in results if "price" in one.trials[-1]]
     if priced:
-        rows = [
-            [problem, *(f"{trial['price'][word]:.2f}" for word in ("chosen", "chosen_cpu", "one", "program", "seconds"))]
-            for problem, trial in priced
-        ]
+        words = ("chosen", "chosen_cpu", "one", "program", "seconds")
+        rows = [[problem, *(f"{trial['price'][word]:.2f}" for word in words)] for problem, trial in priced]
         heading = ["stream", "passes of the chosen", "in CPU time", "of dual-logistic", "whole program", "seconds"]
         made.append(Table("Price of auto, by the clock: learning in passes; text to model", heading, rows))
     return made
