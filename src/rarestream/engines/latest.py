@@ -38,7 +38,7 @@ class LatestRows:
 
     @property
     def nbytes(self) -> int:
-        return sum(array[: self.count].nbytes for array in self._arrays)  # more room costs nothing yet
+        return sum(array.nbytes for array in self._arrays)
 
     def lend(self, rows: int) -> Scores:
         """Return where to write the scores of the next rows under each setting, before these are passed to `add`."""
@@ -78,7 +78,7 @@ class LatestRows:
             self.count = kept
         wanted = self.count + rows
         if wanted > len(self._labels):
-            room = 1024 if wanted <= 1024 else 2 * WINDOW  # rows that never come cost no memory
+            room = min(max(wanted, 2 * len(self._labels), 1024), 2 * WINDOW)
             self._scores, self._labels, self._importances = (padded(array, room) for array in self._arrays)
 
     @property
