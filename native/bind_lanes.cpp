@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -148,7 +149,6 @@ public:
     int lanes() const { return settings_.lanes; }
 
     using OptionalCounts = std::optional<PairsArray>;
-
     using Table = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
     using Means = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
     using Scores = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
@@ -194,8 +194,8 @@ public:
     }
 
     // Adds the weights of coordinates from `first` on, as many as `out` has, under all lanes, each times its share.
-    void add_weights(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
-                     OptionalCounts having, In<double> shares, std::size_t first, InOut<double> out) const {
+    void add_weights(Table table, InOut<double> counts, OptionalCounts having, In<double> shares, std::size_t first,
+                     InOut<double> out) const {
         if (table.shape(1) != 2 * static_cast<std::size_t>(settings_.lanes) || counts.size() != 2 ||
             shares.size() > static_cast<std::size_t>(settings_.lanes) || first > table.shape(0) ||
             out.size() > table.shape(0) - first)
@@ -218,9 +218,8 @@ public:
     // Writes the numbers of one lane at coordinates from `first` on into the table of a Model of its setting, under the
     // numbers of their features; with `weights`, its sums z are those that give these.
     template <class Real>
-    void write_alone(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
-                     OptionalCounts having, int lane, const LaneSetting& setting, std::size_t first,
-                     In<std::int32_t> features, std::optional<In<double>> weights,
+    void write_alone(Table table, InOut<double> counts, OptionalCounts having, int lane, const LaneSetting& setting,
+                     std::size_t first, In<std::int32_t> features, std::optional<In<double>> weights,
                      nb::ndarray<Real, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) const {
         const std::size_t n = features.size(), columns = out.shape(1);
         if (table.shape(1) != 2 * static_cast<std::size_t>(settings_.lanes) || counts.size() != 2 || lane < 0 ||
@@ -231,24 +230,23 @@ public:
         for (std::size_t i = 0; i < n; ++i)
             if (features.data()[i] < 0 || static_cast<std::size_t>(features.data()[i]) >= out.shape(0))
                 throw std::invalid_argument("lanes: a feature has no place");
-        const int group = lane / 16 * 16, width = std::min(16, settings_.lanes - group);
-        const float* const z = table.data() + group + lane;
+        const LaneColumns own = columns_of(settings_.lanes, lane);
         const Pair<float>* const pairs = columns == 4 ? pairs_in(having) : nullptr;
         const SumsForWeights sums(setting, counts.data()[0], counts.data()[1]);
         nb::gil_scoped_release released;
         for (std::size_t i = 0; i < n; ++i) {
-            const float* const from = z + (first + i) * table.shape(1);
+            const float* const from = table.data() + (first + i) * table.shape(1);
             const Pair<float> count = pairs ? pairs[first + i] : Pair<float>{0, 0};
             Real* const to = out.data() + static_cast<std::size_t>(features.data()[i]) * columns;
-            to[0] = static_cast<Real>(weights ? sums(weights->data()[i], from[width], count.z, count.n) : double{from[0]});
-            to[1] = from[width];
+            to[0] =
+                static_cast<Real>(weights ? sums(weights->data()[i], from[own.n], count.z, count.n) : double{from[own.z]});
+            to[1] = from[own.n];
             if (pairs) to[2] = count.z, to[3] = count.n;
         }
     }
 
-    std::int64_t score(nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> table, InOut<double> counts,
-                       OptionalCounts having, OptionalLargest largest, int lane, const BlockArgument& block, Scale scale,
-                       InOut<double> scores) const {
+    std::int64_t score(Table table, InOut<double> counts, OptionalCounts having, OptionalLargest largest, int lane,
+                       const BlockArgument& block, Scale scale, InOut<double> scores) const {
         BorrowedRows borrowed(block, table.shape(0));
         RowsView& rows = borrowed.rows;
         if (scores.size() != static_cast<std::size_t>(rows.size) ||
@@ -340,15 +338,12 @@ nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std:
         const std::size_t limit = std::min(known, static_cast<std::size_t>(std::max<std::int64_t>(width, 0)));
         SlotTable table(slot_of.data(), std::min<std::size_t>(limit, INT32_MAX), features.data(), features.size(), used,
                         add);
-        for (std::size_t i = 0; fits && i < n;) {
-            i = table.look_up(from, i, n, out.get());
-            for (const std::size_t stop = std::min(i + SlotTable::TOGETHER, n); fits && i < stop; ++i) {
-                const std::int32_t index = from[i];
-                const std::size_t j = static_cast<std::size_t>(index);
-                const bool wrong = index < 0 || index >= width || (add && j >= known);
-                out[i] = wrong ? -1 : j < limit ? table.slot(static_cast<std::uint32_t>(index)) : 0;
-                fits = wrong || out[i] >= 0;
-            }
+        for (std::size_t i = 0; (i = table.find(from, i, n, out.get())) < n && fits; ++i) {
+            const std::int32_t index = from[i];
+            const std::size_t j = static_cast<std::size_t>(index);
+            const bool wrong = index < 0 || index >= width || (add && j >= known);
+            out[i] = wrong ? -1 : j < limit ? table.slot(static_cast<std::uint32_t>(index)) : 0;
+            fits = wrong || out[i] >= 0;
         }
         used = table.used();
     }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "kernel_arguments.hpp"
@@ -90,7 +89,9 @@ public:
         for (std::int64_t first = 0; all && first < size_;) {
             std::int64_t stop = first + 1;
             while (stop < size_ && indptr_[stop] - indptr_[first] < TOGETHER) ++stop;
-            const std::int64_t found = find_slots(table, indptr_[first], indptr_[stop]);
+            const auto found =
+                static_cast<std::int64_t>(table.find(indices_.data(), static_cast<std::size_t>(indptr_[first]),
+                                                     static_cast<std::size_t>(indptr_[stop]), slots_));
             all = found == indptr_[stop];
             while (indptr_[stop] > found) --stop;
             RowsView rows = view(0);
@@ -146,23 +147,6 @@ private:
 
     void count_rows(const RowsView& rows, std::int64_t first, double* counts) const {
         evidence_of_rows_(pairs(), slots(), counts, rows, first, evidence_);
-    }
-
-    // Writes the slots of entries from `begin` to `end`; returns up to where, as there may be a feature that has none.
-    std::int64_t find_slots(SlotTable& table, std::int64_t begin, std::int64_t end) {
-        const std::int32_t* const from = indices_.data();
-        const auto stop = static_cast<std::size_t>(end);
-        for (auto i = static_cast<std::size_t>(begin); i < stop;) {
-            i = table.look_up(from, i, stop, slots_);
-            for (const std::size_t next = std::min(i + SlotTable::TOGETHER, stop); i < next; ++i) {
-                const std::int32_t index = from[i];
-                if (index < 0 || index >= width_ || static_cast<std::size_t>(index) >= slot_of_.size())
-                    return static_cast<std::int64_t>(i);
-                slots_[i] = table.slot(static_cast<std::uint32_t>(index));
-                if (slots_[i] < 0) return static_cast<std::int64_t>(i);
-            }
-        }
-        return end;
     }
 };
 

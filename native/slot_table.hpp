@@ -11,9 +11,9 @@
 namespace rarestream {
 
 class SlotTable {
-public:
     static constexpr std::size_t TOGETHER = 8;
 
+public:
     // slots: of each feature below `limit`, which is at most 2^31 - 1; 0: none. names: the feature of each slot, with room
     // for slots below `room`. `used` slots are given out, from 1 on. `add`: whether a feature that has none gets one.
     SlotTable(std::int32_t* slots, std::size_t limit, std::int32_t* names, std::size_t room, std::int64_t used, bool add)
@@ -32,8 +32,24 @@ public:
         return found;
     }
 
-    // Writes the slots of features from the i-th on, up to some among which one is not below the limit, or there is no room
-    // for one, or to the last few of n. Returns how far that was.
+    // Writes the slots of features from the i-th to the n-th, up to one that is not below the limit, or for which there is
+    // no room. Returns how far that was.
+    std::size_t find(const std::int32_t* features, std::size_t i, std::size_t n, std::int32_t* out) {
+        while (i < n) {
+            i = look_up(features, i, n, out);
+            for (const std::size_t stop = i + TOGETHER < n ? i + TOGETHER : n; i < stop; ++i) {
+                const std::uint32_t feature = static_cast<std::uint32_t>(features[i]);  // a negative one is too large
+                if (feature >= limit_ || (out[i] = slot(feature)) < 0) return i;
+            }
+        }
+        return n;
+    }
+
+private:
+    static constexpr std::size_t AHEAD = 32;           // entries: memory that will be needed is loaded in time
+    static constexpr std::size_t IN_CACHE = 1u << 17;  // slots that a core's cache holds anyway
+
+    // The same, but it stops before the first of some that are looked up together, and before the last few of n.
     std::size_t look_up(const std::int32_t* features, std::size_t i, std::size_t n, std::int32_t* out) {
 #if defined(__x86_64__)
         if (avx2_) return look_up_avx2(features, i, n, out);
@@ -53,10 +69,6 @@ public:
         }
         return i;
     }
-
-private:
-    static constexpr std::size_t AHEAD = 32;           // entries: memory that will be needed is loaded in time
-    static constexpr std::size_t IN_CACHE = 1u << 17;  // slots that a core's cache holds anyway
 
     // Gives slots to those of some features whose bits are set; false if there is no room for all of them.
     bool add_missing(const std::uint32_t* index, std::int32_t* found, unsigned missing) {

@@ -261,12 +261,10 @@ class LaneWeights {
         if (half_life > 0) return {settings, lane, DecayedUnits(state.counts[0] + state.counts[1], half_life)};
         return {-settings.minus_gamma[lane], settings.lam[lane], settings.beta[lane]};
     }
-    static int first_of_group(int lane) { return lane / 16 * 16; }
 
     LaneWeights(const LaneSettings& settings, const LaneState& state, int lane, const WeightSettings& now)
-        : stride_(2 * settings.lanes), z_(state.table + first_of_group(lane) + lane),
-          n_(z_ + (settings.lanes - first_of_group(lane) < 16 ? settings.lanes - first_of_group(lane) : 16)),
-          having_(state.having),
+        : stride_(2 * settings.lanes), z_(state.table + columns_of(settings.lanes, lane).z),
+          n_(state.table + columns_of(settings.lanes, lane).n), having_(state.having),
           rule_({{now.gamma, now.lam, now.beta, 0}, settings.weight_power[lane], 0}, settings.evidence[lane]),
           plain_(!settings.mean_gradient[lane]) {
         if (rule_.p > 0) rule_.evidence = {state.counts[0], state.counts[1]};

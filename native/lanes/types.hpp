@@ -55,6 +55,15 @@ struct LaneState {
     float* rates;            // n of every coordinate, for classes with equal rates; else null
 };
 
+// Where z and n of a lane are in the numbers of a coordinate.
+struct LaneColumns {
+    int z, n;
+};
+inline LaneColumns columns_of(int lanes, int lane) {
+    const int first = lane / 16 * 16, width = lanes - first < 16 ? lanes - first : 16;
+    return {first + lane, first + lane + width};
+}
+
 // The scores of some rows under the first lanes, as many as are wanted.
 struct LaneScores {
     float* first;

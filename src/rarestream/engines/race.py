@@ -309,10 +309,8 @@ class Race(GroupEngine):
                     break
                 finish()
                 prepared.take_back(row)
-                stopped, refused = (
-                    [place for place in places if place.rows == row],
-                    self.compact.known(block[row : row + 1]),
-                )
+                stopped = [place for place in places if place.rows == row]
+                refused = self.compact.known(block[row : row + 1])
                 fails = {number for place in stopped for number in place.group.failing(refused)}
                 if len(fails) + len(failed) == len(self.candidates):  # no setting can learn it
                     break
