@@ -85,17 +85,37 @@ public:
         smooth_ = units.beta(setting.beta + setting.gamma * setting.l2);
     }
 
-    // For weight w of a coordinate with root n, which so many positives and negatives have.
-    double operator()(double w, double n, double positives, double negatives) const {
-        double factor = 1;
+    static constexpr std::size_t TOGETHER = 64;  // coordinates
+    struct Coordinates {
+        double weight[TOGETHER], root[TOGETHER], positives[TOGETHER], negatives[TOGETHER];  // the last two: that have it
+    };
+
+    // Writes the sums in place of the weights of so many coordinates. Loops without branches, which become vectors.
+    void replace_weights(Coordinates& some, std::size_t count) const {
+        double factor[TOGETHER], g[TOGETHER];
+        for (double& one : factor) one = 1;
         if (p_ > 0) {
-            const double a = (positives + 1) / (n_pos_ + 1), b = (negatives + 1) / (n_neg_ + 1);
-            factor = std::max(power(std::fabs(a - b) / std::sqrt(a * b), p_), MIN_FACTOR);
+            for (std::size_t i = 0; i < count; ++i) {
+                const double a = (some.positives[i] + 1) / (n_pos_ + 1), b = (some.negatives[i] + 1) / (n_neg_ + 1);
+                factor[i] = std::fabs(a - b) / std::sqrt(a * b);
+            }
+            raise(factor, count, p_);
+            for (std::size_t i = 0; i < count; ++i) factor[i] = factor[i] < MIN_FACTOR ? MIN_FACTOR : factor[i];
         }
-        double g = std::fabs(w) / rate_ / factor;
-        if (q_ > 0) g = power(g, 1 / (1 + q_));
-        const double z = g * (smooth_ + n) + (g > 0 ? threshold_ : 0);
-        return w > 0 ? -z : z;
+        for (std::size_t i = 0; i < count; ++i) g[i] = std::fabs(some.weight[i]) / rate_ / factor[i];
+        if (q_ > 0) raise(g, count, 1 / (1 + q_));
+        for (std::size_t i = 0; i < count; ++i) {
+            const double z = g[i] * (smooth_ + some.root[i]) + (g[i] > 0 ? threshold_ : 0);
+            some.weight[i] = some.weight[i] > 0 ? -z : z;
+        }
+    }
+
+private:
+    static void raise(double* numbers, std::size_t count, double to) {
+        if (to == 0.5)
+            for (std::size_t i = 0; i < count; ++i) numbers[i] = std::sqrt(numbers[i]);
+        else if (to != 1)
+            for (std::size_t i = 0; i < count; ++i) numbers[i] = power(numbers[i], to);
     }
 };
 
@@ -142,6 +162,8 @@ public:
             settings_.any_weight_power |= one.q != 0;
             settings_.any_evidence |= one.p != 0;
             settings_.group_has_logistic[l / LANE_GROUP] |= logistic;
+            WeightPowers& powers = settings_.group_powers[l / LANE_GROUP];
+            if (one.q != 0) powers = std::max(powers, one.q == 1 ? WeightPowers::whole : WeightPowers::half);
             settings_.any_other_power |= settings_.power_code[l] == POWER_OTHER;
         }
     }
@@ -149,7 +171,7 @@ public:
     int lanes() const { return settings_.lanes; }
 
     using OptionalCounts = std::optional<PairsArray>;
-    using Table = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    using Table = LaneTable;
     using Means = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
     using Scores = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 
@@ -234,14 +256,23 @@ public:
         const Pair<float>* const pairs = columns == 4 ? pairs_in(having) : nullptr;
         const SumsForWeights sums(setting, counts.data()[0], counts.data()[1]);
         nb::gil_scoped_release released;
-        for (std::size_t i = 0; i < n; ++i) {
-            const float* const from = table.data() + (first + i) * table.shape(1);
-            const Pair<float> count = pairs ? pairs[first + i] : Pair<float>{0, 0};
-            Real* const to = out.data() + static_cast<std::size_t>(features.data()[i]) * columns;
-            to[0] =
-                static_cast<Real>(weights ? sums(weights->data()[i], from[own.n], count.z, count.n) : double{from[own.z]});
-            to[1] = from[own.n];
-            if (pairs) to[2] = count.z, to[3] = count.n;
+        SumsForWeights::Coordinates some{};
+        for (std::size_t start = 0; start < n; start += SumsForWeights::TOGETHER) {
+            const std::size_t count = std::min(SumsForWeights::TOGETHER, n - start);
+            const float* const from = table.data() + (first + start) * table.shape(1);
+            for (std::size_t i = 0; i < count; ++i) {
+                some.weight[i] = weights ? weights->data()[start + i] : 0;
+                some.root[i] = from[i * table.shape(1) + static_cast<std::size_t>(own.n)];
+                if (pairs) some.positives[i] = pairs[first + start + i].z, some.negatives[i] = pairs[first + start + i].n;
+            }
+            if (weights) sums.replace_weights(some, count);
+            for (std::size_t i = 0; i < count; ++i) {
+                Real* const to = out.data() + static_cast<std::size_t>(features.data()[start + i]) * columns;
+                to[0] = weights ? static_cast<Real>(some.weight[i])
+                                : Real{from[i * table.shape(1) + static_cast<std::size_t>(own.z)]};
+                to[1] = static_cast<Real>(some.root[i]);
+                if (pairs) to[2] = static_cast<Real>(some.positives[i]), to[3] = static_cast<Real>(some.negatives[i]);
+            }
         }
     }
 
@@ -351,25 +382,26 @@ nb::tuple compact_slots(In<std::int32_t> indices, std::int64_t width, InOut<std:
     return nb::make_tuple(read_only(std::move(out), n), used);
 }
 
-// Copies columns of tables that have the same rows, as if these stood side by side, into a table of as many columns; rows
-// of zeros are left as they are, so that memory nobody has touched stays so.
+// Copies columns of tables that have the same rows, as if these stood side by side, into a table of as many columns, each
+// times its factor; zeros are left as they are, so that memory nobody has touched stays so.
 template <class Real>
-void pick_columns(const std::vector<Matrix<float>>& tables, In<std::int32_t> columns,
+void pick_columns(const std::vector<Matrix<float>>& tables, In<std::int32_t> columns, In<float> factors,
                   nb::ndarray<Real, nb::ndim<2>, nb::device::cpu> into) {
     struct Source {
         const float* first;
         std::size_t stride;
+        float factor;
     };
     std::vector<Source> sources;
     const std::size_t rows = into.shape(0), wanted = columns.size();
-    if (wanted != into.shape(1) || (into.size() && wanted > 1 && into.stride(1) != 1))
+    if (wanted != into.shape(1) || wanted != factors.size() || (into.size() && wanted > 1 && into.stride(1) != 1))
         throw std::invalid_argument("pick_columns: the shapes of the arrays do not match");
     for (std::size_t j = 0; j < wanted; ++j) {
         std::size_t left = static_cast<std::size_t>(std::max(columns.data()[j], 0)), t = 0;
         while (t < tables.size() && left >= tables[t].shape(1)) left -= tables[t++].shape(1);
         if (columns.data()[j] < 0 || t == tables.size() || tables[t].shape(0) != rows)
             throw std::invalid_argument("pick_columns: the shapes of the arrays do not match");
-        sources.push_back({tables[t].data() + left, tables[t].shape(1)});
+        sources.push_back({tables[t].data() + left, tables[t].shape(1), factors.data()[j]});
     }
     nb::gil_scoped_release released;
     for (std::size_t i = 0; i < rows; ++i) {
@@ -378,7 +410,7 @@ void pick_columns(const std::vector<Matrix<float>>& tables, In<std::int32_t> col
             const float number = sources[j].first[i * sources[j].stride];
             std::uint32_t bits;
             std::memcpy(&bits, &number, sizeof bits);
-            if (bits) to[j] = number;
+            if (bits) to[j] = number * sources[j].factor;
         }
     }
 }
@@ -418,8 +450,8 @@ void bind_lanes(nb::module_& m) {
     m.attr("LANE_GROUP") = LANE_GROUP;
     m.def("compact_slots", &compact_slots, no_convert(), no_convert(), no_convert(), no_convert(), no_convert(),
           no_convert());
-    m.def("pick_columns", &pick_columns<float>, no_convert(), no_convert(), no_convert());
-    m.def("pick_columns", &pick_columns<double>, no_convert(), no_convert(), no_convert());
+    m.def("pick_columns", &pick_columns<float>, no_convert(), no_convert(), no_convert(), no_convert());
+    m.def("pick_columns", &pick_columns<double>, no_convert(), no_convert(), no_convert(), no_convert());
     m.def("mix", &mix, no_convert(), no_convert());
     m.def("half_life_units", &half_life_units, no_convert(), no_convert());
     nb::enum_<Loss>(m, "Loss")
@@ -442,7 +474,13 @@ void bind_lanes(nb::module_& m) {
             },
             no_convert(), no_convert(), no_convert(), no_convert(), no_convert(), no_convert().none(), no_convert(),
             no_convert())
-        .def("prepare", &PreparedRows::prepare, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "prepare",
+            [](PreparedRows& rows, const std::vector<LaneTable>& tables) {
+                nb::gil_scoped_release released;
+                rows.prepare(tables);
+            },
+            no_convert())
         .def("take_back", &PreparedRows::take_back, no_convert())
         .def("count_again", &PreparedRows::count_again, no_convert())
         .def_prop_ro("used", &PreparedRows::used);

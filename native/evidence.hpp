@@ -33,6 +33,22 @@ public:
     }
 };
 
+// Whether a row of importance h adds exactly 1 to the counts of its features; `rows`: the rows of its class before.
+template <class Real>
+RARESTREAM_ALWAYS_INLINE bool counts_are_whole(double h, double rows) {
+    constexpr double ODD_LIMIT = 1 << 24;
+    return h == 1 && (sizeof(Real) == 8 || rows < ODD_LIMIT);
+}
+
+// Counts with h added where the value x of an entry is not 0.
+template <class V>
+RARESTREAM_ALWAYS_INLINE V counted(const V& counts, const V& x, const V& h) {
+    return map_registers(
+        counts,
+        map_registers(x, h, [](auto value, auto one) RARESTREAM_INLINE_LAMBDA { return value != 0 ? one : one - one; }),
+        [](auto count, auto one) RARESTREAM_INLINE_LAMBDA { return count + one; });
+}
+
 // Counts a row of importance h in the counts {of positives, of negatives} of its features, which are `Stride` pairs apart.
 // Entries of value 0 do not count. `rows`: the rows of its class before. A float32 holds no odd number above 2^24 and few
 // fractions: such sums are rounded up or down at random, so that counts go on growing. The random bits depend on the number
@@ -41,16 +57,14 @@ template <int Stride, class Real>
 RARESTREAM_ALWAYS_INLINE void count_features(Pair<Real>* counts, const Row<Real>& row, bool positive, double h, double rows,
                                              const RoundingBits& rounding) {
     using V = Vector<Real>;
-    constexpr double ODD_LIMIT = 1 << 24;
-    const bool exact = sizeof(Real) == 8 || (h == 1 && rows < ODD_LIMIT);
+    const bool exact = sizeof(Real) == 8 || counts_are_whole<Real>(h, rows);
     const auto one = V::all(static_cast<Real>(h));
     row.each([&](std::int64_t p, const V& x, const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
         V classes[2];
         gather<Stride>(counts, at, classes[0], classes[1]);
         V& mine = classes[positive ? 0 : 1];
         if (exact) {
-            for (int i = 0; i < V::PARTS; ++i)
-                mine.part[i] = mine.part[i] + (x.part[i] != 0 ? one.part[i] : one.part[i] - one.part[i]);
+            mine = counted(mine, x, one);
         } else {
             Real count[LANES], value[LANES];
             store(count, mine);

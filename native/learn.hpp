@@ -49,6 +49,11 @@ public:
             for (std::int64_t b = 2 * LINE; b < entry_bytes_; b += LINE) __builtin_prefetch(first + b, 1, 3);
         }
     }
+
+    // For a loop that prefetches itself: the indices DISTANCE after those of k entries, or these where there are no such.
+    RARESTREAM_ALWAYS_INLINE const std::int32_t* ahead(const std::int32_t* at, std::int64_t k) const {
+        return at + k - LANES <= last_ ? at + DISTANCE : at;
+    }
 };
 
 // A step this large would give numbers whose squares, sums and products overflow; after 10^8 smaller steps none do.

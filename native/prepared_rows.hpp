@@ -15,7 +15,8 @@
 
 namespace rarestream {
 
-using PairsArray = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // two numbers of each slot
+using LaneTable = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // the numbers of lanes of each slot
+using PairsArray = LaneTable;                                                      // two numbers of each slot
 
 class PreparedRows {
     static constexpr std::int64_t TOGETHER = 1024;  // entries that become ready at once, and the rest of their last row
@@ -79,31 +80,35 @@ public:
     std::int64_t slots() const { return room_; }
     bool has_evidence() const { return having_.has_value(); }
 
-    // Makes all rows ready, up to one with a feature that is not below the width of the block, or has no room.
-    void prepare() {
+    // Makes all rows ready, up to one with a feature that is not below the width of the block, or has no room. The memory
+    // of new slots in some tables is touched here: the system has to clear it first, and lanes need not wait for that.
+    void prepare(const std::vector<LaneTable>& tables) {
         const std::size_t limit = std::min(slot_of_.size(), static_cast<std::size_t>(width_));
         SlotTable table(slot_of_.data(), std::min<std::size_t>(limit, INT32_MAX), features_.data(),
                         std::min(features_.size(), static_cast<std::size_t>(room_)), used_, true);
         double counts[2] = {counts_[0], counts_[1]};
         bool all = true;
-        for (std::int64_t first = 0; all && first < size_;) {
-            std::int64_t stop = first + 1;
-            while (stop < size_ && indptr_[stop] - indptr_[first] < TOGETHER) ++stop;
-            const auto found =
-                static_cast<std::int64_t>(table.find(indices_.data(), static_cast<std::size_t>(indptr_[first]),
-                                                     static_cast<std::size_t>(indptr_[stop]), slots_));
-            all = found == indptr_[stop];
-            while (indptr_[stop] > found) --stop;
-            RowsView rows = view(0);
-            rows.size = stop;
-            if (having_) count_rows(rows, first, counts);
-            if (all)
-                ready_.store(indptr_[stop], std::memory_order_release);
-            else
-                size_ = stop;
-            first = stop;
+        // Some rows are counted once the next ones have slots, as what they count is loaded that far ahead.
+        for (std::int64_t counted = 0, known = 0; counted < size_;) {
+            const std::int64_t to_count = known;
+            if (known < size_) {
+                std::int64_t stop = known + 1;
+                while (stop < size_ && indptr_[stop] - indptr_[known] < TOGETHER) ++stop;
+                const auto found =
+                    static_cast<std::int64_t>(table.find(indices_.data(), static_cast<std::size_t>(indptr_[known]),
+                                                         static_cast<std::size_t>(indptr_[stop]), slots_));
+                all = found == indptr_[stop];
+                while (indptr_[stop] > found) --stop;
+                for (const LaneTable& one : tables) touch(one, used_ + 1, table.used() + 1);
+                used_ = table.used();
+                known = stop;
+                if (!all) size_ = known;
+            }
+            const std::int64_t stop = known == size_ ? known : to_count;
+            count_rows(counted, stop, known, counts);
+            counted = stop;
+            if (all) ready_.store(indptr_[counted], std::memory_order_release);
         }
-        used_ = table.used();
         done_.store(true, std::memory_order_release);
         if (!all) ready_.store(-1, std::memory_order_release);
     }
@@ -129,7 +134,7 @@ public:
             const double h = importances_ ? importances_->data()[i] : 1.0;
             if (h > 0) counts[labels_.data()[i] > 0 ? 0 : 1] += h;
         }
-        if (having_) count_rows(view(0), row, counts);
+        count_rows(row, size_, size_, counts);
     }
 
     // The rows from one on, which become ready one after the other if they are not all.
@@ -143,10 +148,26 @@ public:
     }
 
 private:
+    // Writes to every page of the slots from the first on; nobody else knows them yet.
+    static void touch(const LaneTable& table, std::int64_t first, std::int64_t stop) {
+        constexpr std::uintptr_t PAGE = 4096;
+        const auto rows = static_cast<std::int64_t>(table.shape(0)), columns = static_cast<std::int64_t>(table.shape(1));
+        float* at = table.data() + std::min(first, rows) * columns;
+        float* const end = table.data() + std::min(stop, rows) * columns;
+        while (at < end) {
+            *static_cast<volatile float*>(at) = *at;
+            at = reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(at) | (PAGE - 1)) + 1);
+        }
+    }
+
     Pair<float>* pairs() const { return reinterpret_cast<Pair<float>*>(having_->data()); }
 
-    void count_rows(const RowsView& rows, std::int64_t first, double* counts) const {
-        evidence_of_rows_(pairs(), slots(), counts, rows, first, evidence_);
+    // Counts the rows from one to another; those up to `known` have slots.
+    void count_rows(std::int64_t first, std::int64_t stop, std::int64_t known, double* counts) const {
+        if (!having_) return;
+        RowsView rows = view(0);
+        rows.size = known;
+        evidence_of_rows_(pairs(), slots(), counts, rows, first, stop, evidence_);
     }
 };
 

@@ -106,7 +106,7 @@ public:
     }
 };
 
-template <LaneKind Kind, bool Proximal, bool L1, bool Power, bool HasEvidence, bool HalfLives>
+template <LaneKind Kind, bool Proximal, bool L1, bool HasEvidence, bool HalfLives>
 std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState& state, const RowsView& rows, Scale scale,
                          const LaneScores& scores, const RowScratch<float>& scratch, float* scaled_weights) {
     LaneDecay<HalfLives> decay(settings_of_lanes, state);
@@ -129,7 +129,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
             with_scaling(row, scale, state.largest, scratch, [&](const Row<float>& r) RARESTREAM_INLINE_LAMBDA -> Dot {
                 F32 xx = F32::all(0);
                 r.each([&](std::int64_t p, const F32& x, const std::int32_t* at) RARESTREAM_INLINE_LAMBDA {
-                    prefetcher.prefetch_all_lines(r.at + p);
+                    if (EqualRates) prefetcher.prefetch_all_lines(r.at + p);
                     xx = xx + x * x;
                     store(scratch.x + p, x);
                     if (EqualRates) {
@@ -154,6 +154,7 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
             values.root = own.root;
         }
         const float u = static_cast<float>(dot.u);
+        const std::int32_t* const ahead = prefetcher.ahead(row.at, row.k);
         const auto weights_of = [&](int g) { return Proximal ? scaled_weights + row.k * g : nullptr; };
         const auto score_all = [&] {
             if constexpr (EqualRates)
@@ -163,8 +164,9 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
                 });
             else
                 for_each_group(settings.lanes, [&](auto width, int g) {
-                    score_lanes<decltype(width)::value, Proximal, L1, Power, HasEvidence>(
-                        settings, g, state.table, row, values, u, weights_of(g), row_scores);
+                    constexpr int W = decltype(width)::value;
+                    const auto score = pick_score<W, Proximal, L1, HasEvidence>(powers_of<W>(settings, g));
+                    score(settings, g, state.table, row, ahead, values, u, weights_of(g), row_scores);
                 });
         };
         score_all();
@@ -215,36 +217,28 @@ std::int64_t learn_lanes(const LaneSettings& settings_of_lanes, const LaneState&
     return rows.size - rows.first;
 }
 
-// What fits lanes of which some are proximal, and some may have l1 or a power.
-template <LaneKind Kind, bool HasEvidence, bool HalfLives>
-LaneLearn pick_lanes(bool l1, bool power) {
-    return l1      ? learn_lanes<Kind, true, true, true, HasEvidence, HalfLives>
-           : power ? learn_lanes<Kind, true, false, true, HasEvidence, HalfLives>
-                   : learn_lanes<Kind, true, false, false, HasEvidence, HalfLives>;
-}
-
 // What fits lanes without evidence and half-lives.
 template <LaneKind Kind>
 LaneLearn pick_plain_lanes(const LaneSettings& settings) {
     const bool l1 = settings.any_l1;
-    if (settings.any_weight_power) return pick_lanes<Kind, false, false>(l1, true);
-    if (settings.any_proximal)
-        return l1 ? learn_lanes<Kind, true, true, false, false, false>
-                  : learn_lanes<Kind, true, false, false, false, false>;
-    return l1 ? learn_lanes<Kind, false, true, false, false, false> : learn_lanes<Kind, false, false, false, false, false>;
+    if (settings.any_proximal || settings.any_weight_power)
+        return l1 ? learn_lanes<Kind, true, true, false, false> : learn_lanes<Kind, true, false, false, false>;
+    return l1 ? learn_lanes<Kind, false, true, false, false> : learn_lanes<Kind, false, false, false, false>;
 }
 
 inline std::int64_t learn_any_lanes(const LaneSettings& settings, const LaneState& state, const RowsView& rows, Scale scale,
                                     const LaneScores& scores, const RowScratch<float>& scratch, float* scaled_weights) {
-    const bool l1 = settings.any_l1, power = settings.any_weight_power, evidence = settings.any_evidence;
+    const bool l1 = settings.any_l1, evidence = settings.any_evidence;
     constexpr LaneKind one = LaneKind::settings, classes = LaneKind::classes, equal = LaneKind::equal_rates;
-    const auto kernel = settings.any_half_life
-                            ? (evidence ? pick_lanes<one, true, true>(l1, power) : pick_lanes<one, false, true>(l1, power))
-                        : evidence     ? pick_lanes<one, true, false>(l1, power)
-                        : state.rates  ? (l1 ? learn_lanes<equal, false, true, false, false, false>
-                                             : learn_lanes<equal, false, false, false, false, false>)
-                        : rows.classes ? pick_plain_lanes<classes>(settings)
-                                       : pick_plain_lanes<one>(settings);
+    const auto kernel =
+        settings.any_half_life
+            ? (evidence ? (l1 ? learn_lanes<one, true, true, true, true> : learn_lanes<one, true, false, true, true>)
+                        : (l1 ? learn_lanes<one, true, true, false, true> : learn_lanes<one, true, false, false, true>))
+        : evidence ? (l1 ? learn_lanes<one, true, true, true, false> : learn_lanes<one, true, false, true, false>)
+        : state.rates
+            ? (l1 ? learn_lanes<equal, false, true, false, false> : learn_lanes<equal, false, false, false, false>)
+        : rows.classes ? pick_plain_lanes<classes>(settings)
+                       : pick_plain_lanes<one>(settings);
     return kernel(settings, state, rows, scale, scores, scratch, scaled_weights);
 }
 
@@ -279,13 +273,8 @@ public:
 
     // Of eight coordinates.
     RARESTREAM_ALWAYS_INLINE F32 operator()(const std::int32_t* at) const {
-        float z[LANES], n[LANES];
-        for (int l = 0; l < LANES; ++l) {
-            z[l] = z_[at[l] * stride_];
-            n[l] = n_[at[l] * stride_];
-        }
-        const F32 w =
-            plain_ ? weight_of(load(z), load(n), rule_.gamma, rule_.lam, rule_.beta) : rule_.weight(load(z), load(n));
+        const F32 z = gather_numbers(z_, at, stride_), n = gather_numbers(n_, at, stride_);
+        const F32 w = plain_ ? weight_of(z, n, rule_.gamma, rule_.lam, rule_.beta) : rule_.weight(z, n);
         if (!(rule_.p > 0)) return w;
         F32 positives, negatives;
         gather(having_, at, positives, negatives);

@@ -44,15 +44,16 @@ RARESTREAM_ALWAYS_INLINE V scaled_weight(const V& z, const V& n, const V& lam, c
 }
 
 // x |x|^q of every lane, each with a q of its own: 0, 1/2 or 1.
-template <class V>
+template <WeightPowers Powers, class V>
 RARESTREAM_ALWAYS_INLINE V powered(const V& x, const V& q) {
-    V size, out;
+    if constexpr (Powers == WeightPowers::none) return x;
+    V size, low = V::all(1), out;
     for (int i = 0; i < V::PARTS; ++i) size.part[i] = x.part[i] < 0 ? -x.part[i] : x.part[i];
-    const V roots = square_root(size), ones = V::all(1);
-    for (int i = 0; i < V::PARTS; ++i) {
-        const auto low = q.part[i] > 0.25f ? roots.part[i] : ones.part[i];
-        out.part[i] = x.part[i] * (q.part[i] > 0.75f ? size.part[i] : low);
+    if constexpr (Powers == WeightPowers::half) {
+        const V roots = square_root(size);
+        for (int i = 0; i < V::PARTS; ++i) low.part[i] = q.part[i] > 0.25f ? roots.part[i] : low.part[i];
     }
+    for (int i = 0; i < V::PARTS; ++i) out.part[i] = x.part[i] * (q.part[i] > 0.75f ? size.part[i] : low.part[i]);
     return out;
 }
 
@@ -73,26 +74,48 @@ struct LaneRow {
     const float *x, *evidence, *root;
 };
 
-// <w, u x> of the W lanes from g on. Scaled weights are kept for a proximal step, which needs them again.
-template <int W, bool Proximal, bool L1, bool Power, bool HasEvidence>
+// <w, u x> of the W lanes from g on. Scaled weights are kept for a proximal step, which needs them again. The numbers of
+// coordinates `ahead` are prefetched one by one: divisions take longer, while many at once would have to wait.
+template <int W, bool Proximal, bool L1, WeightPowers Powers, bool HasEvidence>
 inline void score_lanes(const LaneSettings& settings, int g, const float* table, const Row<float>& row,
-                        const LaneRow& values, float u, float* scaled_weights, float* scores) {
+                        const std::int32_t* ahead, const LaneRow& values, float u, float* scaled_weights, float* scores) {
     using V = LaneVector<W>;
     const std::int64_t stride = 2 * settings.lanes, k = row.k;
     const std::int32_t* const at = row.at;
     const float* const first = table + 2 * g;
+    const auto [x, evidence, root] = values;
     const V lam = V::load(settings.lam + g), beta = V::load(settings.beta + g);
     const V weight_power = V::load(settings.weight_power + g), p_evidence = V::load(settings.evidence + g);
     V sums = V::all(0);
     for (std::int64_t p = 0; p < k; ++p) {
-        const float* const z = first + at[p] * stride;
+        const float *const z = first + at[p] * stride, *const later = first + ahead[p] * stride;
+        __builtin_prefetch(later, 1, 3);
+        if (W == 16) __builtin_prefetch(later + W, 1, 3);
         const V w = scaled_weight<L1>(V::load(z), V::load(z + W), lam, beta);
         if (Proximal) w.store(scaled_weights + p * W);
-        V wx = (Power ? powered(w, weight_power) : w) * V::all(values.x[p]);
-        if (HasEvidence) wx = wx * evidence_factor(values.evidence[p], values.root[p], p_evidence);
+        V wx = powered<Powers>(w, weight_power) * V::all(x[p]);
+        if (HasEvidence) wx = wx * evidence_factor(evidence[p], root[p], p_evidence);
         sums = sums + wx;
     }
     (V::load(settings.minus_gamma + g) * sums * V::all(u)).store(scores + g);
+}
+
+// The powers of the W lanes from g on.
+template <int W>
+RARESTREAM_ALWAYS_INLINE WeightPowers powers_of(const LaneSettings& settings, int g) {
+    const WeightPowers* const groups = settings.group_powers + g / LANE_GROUP;
+    return W > LANE_GROUP && groups[1] > groups[0] ? groups[1] : groups[0];
+}
+
+// score_lanes for lanes with such powers.
+template <int W, bool Proximal, bool L1, bool HasEvidence>
+RARESTREAM_ALWAYS_INLINE auto pick_score(WeightPowers powers) {
+    if constexpr (!Proximal)
+        return score_lanes<W, Proximal, L1, WeightPowers::none, HasEvidence>;  // lanes with a power are not here
+    else
+        return powers == WeightPowers::none    ? score_lanes<W, Proximal, L1, WeightPowers::none, HasEvidence>
+               : powers == WeightPowers::whole ? score_lanes<W, Proximal, L1, WeightPowers::whole, HasEvidence>
+                                               : score_lanes<W, Proximal, L1, WeightPowers::half, HasEvidence>;
 }
 
 // How many numbers of the table a coordinate has, for classes with equal rates: whole cache lines.
@@ -141,16 +164,18 @@ struct EqualRatesStep<0> {
     void take(float*, float) const {}
 };
 
-// The numbers of some coordinates. Not by way of memory: a vector can be loaded from there only later.
-RARESTREAM_ALWAYS_INLINE F32 gather_numbers(const float* from, const std::int32_t* at) {
+// The numbers of some coordinates, which are `stride` apart. Not by way of memory: a vector can be loaded from there only
+// later.
+RARESTREAM_ALWAYS_INLINE F32 gather_numbers(const float* from, const std::int32_t* at, std::int64_t stride = 1) {
+    const auto number = [&](int l) RARESTREAM_INLINE_LAMBDA { return from[at[l] * stride]; };
 #if defined(__AVX2__)
     F32 out;
-    out.part[0] = (FloatRegister)_mm256_setr_ps(from[at[0]], from[at[1]], from[at[2]], from[at[3]], from[at[4]],
-                                                from[at[5]], from[at[6]], from[at[7]]);
+    out.part[0] = (FloatRegister)_mm256_setr_ps(number(0), number(1), number(2), number(3), number(4), number(5), number(6),
+                                                number(7));
     return out;
 #else
     float found[LANES];
-    for (int l = 0; l < LANES; ++l) found[l] = from[at[l]];
+    for (int l = 0; l < LANES; ++l) found[l] = number(l);
     return load(found);
 #endif
 }

@@ -20,6 +20,9 @@ struct LaneHalfLives {  // one number per lane; rows 0: none, the others are not
     double gamma[MAX_LANES], lam[MAX_LANES], beta[MAX_LANES];  // of LaneSettings, which has them in the units of a row
 };
 
+// The powers q of weights that lanes have: only 0; 0 and 1; 1/2 too, which takes a square root.
+enum class WeightPowers : int { none, whole, half };
+
 struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they can be multiplied
     float minus_gamma[MAX_LANES], lam[MAX_LANES], beta[MAX_LANES];
     float proximal[MAX_LANES];                                    // kappa: 1 in FTRL, 0 in plain dual averaging
@@ -34,6 +37,7 @@ struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they ca
     int lanes;  // a multiple of LANE_GROUP; where there are fewer settings, the last lanes repeat the first
     bool any_l1, any_proximal, any_weight_power, any_evidence, any_other_power;
     bool group_has_logistic[MAX_LANES / LANE_GROUP];
+    WeightPowers group_powers[MAX_LANES / LANE_GROUP];
     bool any_half_life;
     LaneHalfLives half_lives;
 };
@@ -84,9 +88,9 @@ using LaneScore = void (*)(const LaneSettings&, const LaneState&, int lane, cons
 using LaneAddWeights = void (*)(const LaneSettings&, const LaneState&, int lane, double share, std::int64_t first,
                                 std::int64_t n, double* out);
 
-// Writes the evidence of the entries of the rows from the first on, which are counted: lanes/prepare.hpp.
+// Writes the evidence of the entries of some rows, which are counted: lanes/prepare.hpp.
 using LaneEvidence = void (*)(Pair<float>* having, std::int64_t slots, double* counts, const RowsView&, std::int64_t first,
-                              const EvidenceArrays&);
+                              std::int64_t stop, const EvidenceArrays&);
 
 // Waits until so many entries are ready, and returns how many are; -1 if there will be fewer.
 std::int64_t wait_for_entries(const std::atomic<std::int64_t>& ready, std::int64_t wanted);

@@ -336,7 +336,7 @@ def test_rows_that_are_prepared_are_learned_bit_for_bit_as_others(scale, block, 
     _, scores = kernel.learn(expected, slots.added(block), SCALES.index(scale), isa)
     state, compact = lanes.start(FEATURES + 2, scale == "max"), CompactSlots(FEATURES)
     prepared = compact.prepared(block, FEATURES + 2, state.having, state.counts)
-    prepared.prepare()
+    prepared.prepare([state.table])
     assert prepared.used == slots.used
     assert np.array_equal(state.having, expected.having)
     prepared.take_back(first)
@@ -362,7 +362,7 @@ def test_rows_with_a_feature_beyond_the_block_are_not_prepared():
     state, scores = lanes.start(FEATURES, False), np.zeros((4, len(LEARNERS)), np.float32)
     prepared = compact.prepared(open_block, FEATURES, state.having, state.counts)
     open_block.indices[2] = FEATURES + 5
-    prepared.prepare()
+    prepared.prepare([state.table])
     assert LaneKernel(lanes).learn_prepared(state, prepared, 0, SCALES.index("unit"), scores) == 2
     assert (prepared.used, state.having.sum(), state.counts.sum()) == (2, 2, 2)
 
@@ -373,7 +373,7 @@ def test_rows_prepared_for_other_lanes_are_refused():
     state, unit = lanes.start(FEATURES, False), SCALES.index("unit")
     for slots, having in ((FEATURES + 1, np.zeros((FEATURES + 1, 2), np.float32)), (FEATURES, None)):
         prepared = compact.prepared(block, slots, having, state.counts)
-        prepared.prepare()
+        prepared.prepare([state.table])
         with pytest.raises(ValueError, match="prepared for others"):
             LaneKernel(lanes).learn_prepared(state, prepared, 0, unit, scores)
     with pytest.raises(ValueError, match="shapes"):

@@ -30,13 +30,14 @@ from rarestream import (
 from rarestream._native import isa, set_isa
 from rarestream.blocks import concatenate
 from rarestream.engines import SCALES, latest, race, separate
-from rarestream.engines.choice import Choice, Schedule, choose
+from rarestream.engines.choice import LITTLE, Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN
 from rarestream.engines.lanes import LaneKernel, Lanes
 from rarestream.engines.latest import _thinned
 from rarestream.learners import TALLY
 from rarestream.learners.base import RacePlan
 from rarestream.learners.state import SPARE
+from rarestream.metrics.paired import Standings
 from rarestream.modelfile.codec import ChosenBy
 from tests.strategies import block_of, blocks, examples, random_block
 
@@ -258,7 +259,7 @@ def test_a_race_that_is_decided_ends_early(stream):
     with (
         hasty(**LOOKS),
         short_plan(cut=512, early=512),
-        patch.object(race, "choose", lambda *found: _close(choose(*found))),
+        patch.object(race, "choose", lambda *found: _decided(choose(*found))),
     ):
         m = Model(Auto(rows=2048))
         m.learn(stream[:2048])
@@ -281,7 +282,7 @@ def _choices(stream, rows):
     return found
 
 
-def _close(choice: Choice) -> Choice:
+def _decided(choice: Choice) -> Choice:
     return choice._replace(decided=True)
 
 
@@ -302,6 +303,39 @@ def test_many_features_cut_the_number_of_settings_sooner(stream, features, kept_
                 m = Model.from_bytes(m.to_bytes())
     assert m.rows == kept_after
     assert len(m._engine.candidates) == 8
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_with_many_features_a_race_ends_where_no_setting_is_likely_to_be_much_better(stream, close):
+    with (
+        hasty(WIDE_BYTES=2000),
+        short_plan(cut=512, cut_wide=16),
+        patch.object(race, "choose", lambda *found: choose(*found)._replace(close=close)),
+    ):
+        m, kept = Model("auto"), Model(Auto(keep=3))
+        for one in (m, kept):
+            one.learn(stream[:100])
+        assert m.chosen_by == (ChosenBy("auto", 16) if close else None)
+        assert len(kept._engine.candidates) == 8  # which never ends
+    everything_close = patch.object(race, "choose", lambda *found: choose(*found)._replace(close=True))
+    with hasty(), short_plan(cut=512, cut_wide=16), everything_close:
+        m = Model("auto")
+        m.learn(stream[:100])  # whose features are not many
+        assert m.chosen_by is None
+
+
+def test_a_choice_is_close_where_no_other_setting_is_likely_to_rank_much_better():
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(4000) < 0.5, 1, -1).astype(np.int8)
+    good = (labels + rng.normal(size=4000)).astype(np.float32)
+    worse, other = (good + rng.normal(size=4000) * noise for noise in (2, 0.5))
+    for columns in [(good, worse), (good, other), (other, good), (worse, good), (good, -worse)]:
+        scores = np.column_stack(columns).astype(np.float32)
+        standings = Standings(labels, scores)
+        choice = choose(standings, scores)
+        ahead = standings.aucs - standings.aucs[choice.leader] + standings.errors(choice.leader)
+        assert choice.close == (ahead < LITTLE).all()
+    assert not Choice.alone(0, 24).close
 
 
 def test_the_settings_that_are_kept_are_the_best(stream, found):

@@ -25,6 +25,7 @@ from rarestream.metrics.paired import Standings
 
 MIN_CLASS_ROWS = 30  # rows of the rarer class that a choice needs
 CLOSE = 2  # settings that may still count when a race is decided
+LITTLE = 0.0005  # of AUC
 
 
 class Schedule(NamedTuple):
@@ -48,6 +49,7 @@ class Choice(NamedTuple):
     shares: NDArray[np.float64]  # what the score of each setting is multiplied by in the mixture
     order: Sequence[int]  # the settings, the best first
     decided: bool = False  # whether at most CLOSE settings rank about as well as the leading one, itself included
+    close: bool = False  # whether no setting is ahead of the leading one by LITTLE, even with one standard error more
 
     @classmethod
     def alone(cls, leader: int, settings: int) -> Choice:
@@ -123,7 +125,8 @@ def choose(standings: Standings, scores: NDArray[np.float32]) -> Choice:
     factors = np.divide(spread[leader], spread, out=np.zeros(len(spread)), where=spread > 0)
     order = np.argsort(standings.errors(0) - standings.aucs, kind="stable")
     decided = int(np.count_nonzero(counts)) <= CLOSE
-    return Choice(leader, counts / counts.sum() * factors, order.tolist(), decided)
+    close = bool((standings.aucs + errors < standings.aucs[leader] + LITTLE).all())
+    return Choice(leader, counts / counts.sum() * factors, order.tolist(), decided, close)
 
 
 def warm_up(rows: int) -> int:

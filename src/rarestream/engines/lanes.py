@@ -13,7 +13,7 @@ whatever the slope of the loss is: n is then stored once for all of them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,19 +133,31 @@ class Lanes:
         return alone._replace(largest=_copied(state.largest))
 
     @classmethod
-    def picked(cls, parts: Sequence[tuple[Lanes, LaneState, int]], used: int | None = None) -> tuple[Lanes, LaneState]:
+    def picked(
+        cls,
+        parts: Sequence[tuple[Lanes, LaneState, int]],
+        used: int | None = None,
+        half_lives: Mapping[int, float] | None = None,
+        share_counts: bool = False,
+    ) -> tuple[Lanes, LaneState]:
         """Return lanes picked from several groups, with their states; all have learned the same rows in equal room.
 
-        `used`: coordinates are used one after the other, and those from this one on are not yet.
+        `used`: coordinates are used one after the other, and those from this one on are not yet. `half_lives`: what
+        some of the picked lanes, which have none, get. `share_counts`: what evidence counts is not copied.
         """
-        like = parts[0][0]
-        picked = cls([lanes.learners[lane] for lanes, _, lane in parts], like.classes, like.equal_rates)
+        like, faded = parts[0][0], half_lives or {}
+        learners = [
+            lanes.learners[lane] if number not in faded else with_half_life(lanes.learners[lane], faded[number])
+            for number, (lanes, _, lane) in enumerate(parts)
+        ]
+        picked = cls(learners, like.classes, like.equal_rates)
         parts = [*parts, *[parts[0]] * (picked.width - len(parts))]
         first = parts[0][1]
         slots, means = len(first.table), np.zeros((4, picked.width))
         table = picked.table(slots, in_order=used is not None)
         having = next((known.having for _, known, _ in parts if known.having is not None), None)
-        having = padded(having[:used], slots) if having is not None and picked.any_evidence else None
+        if having is not None:
+            having = None if not picked.any_evidence else having if share_counts else padded(having[:used], slots)
         largest = None if first.largest is None else padded(first.largest[:used], slots)
         counts = np.zeros((2, picked.width)) if picked.classes else first.counts.copy()
         rates = None if first.rates is None else first.rates.copy()
@@ -153,22 +165,38 @@ class Lanes:
         tables = {id(known.table): known.table[:used] for _, known, _ in parts}
         first_of = dict(zip(tables, np.cumsum([0] + [table.shape[1] for table in tables.values()]), strict=False))
         columns = np.zeros(picked.stride, np.intp)  # their places if all tables are put side by side
+        factors = np.ones(picked.stride, np.float32)
         for to, (lanes, known, lane) in enumerate(parts):
             state.means[:, to] = known.means[:, lane]
             if picked.classes:
                 counts[:, to] = known.counts[:, lane]
             columns[picked.columns(to)] = first_of[id(known.table)] + np.array(lanes.columns(lane))
-        _move(list(tables.values()), columns, state.table[:used])
+            if to in faded:
+                factors[picked.columns(to)] = _native.half_life_units(float(first.counts.sum()), faded[to])
+        _move(list(tables.values()), columns, state.table[:used], factors)
         return picked, state
 
 
-def _move(tables: Sequence[NDArray[np.float32]], columns: Sequence[int] | NDArray[np.intp], into: NDArray[Any]) -> None:
-    """Copy columns of several tables, as if these stood side by side, into one of zeros."""
+def with_half_life(learner: Learner, half_life: float) -> Learner:
+    """Return a learner of lanes with a half-life."""
+    change: dict[str, Any] = {"half_life": half_life}  # which all learners that have lanes know
+    return dataclasses.replace(learner, **change)
+
+
+def _move(
+    tables: Sequence[NDArray[np.float32]],
+    columns: Sequence[int] | NDArray[np.intp],
+    into: NDArray[Any],
+    factors: NDArray[np.float32] | None = None,
+) -> None:
+    """Copy columns of several tables, as if these stood side by side, each times its factor into one of zeros."""
     wanted = np.asarray(columns, np.int32)
+    if factors is None:
+        factors = np.ones(len(wanted), np.float32)
 
     def move(start: int) -> None:
         some = slice(start, start + CHUNK)
-        _native.pick_columns([table[some] for table in tables], wanted, into[some])
+        _native.pick_columns([table[some] for table in tables], wanted, factors, into[some])
 
     run_all(move, range(0, len(into), CHUNK), cores())
 
@@ -415,14 +443,23 @@ class LaneGroup:
         self.numbers, self.lane_of = [number for number, _ in left], [lane for _, lane in left]
 
     @classmethod
-    def regroup(cls, groups: Sequence[LaneGroup], numbers: Sequence[int], used: int | None = None) -> LaneGroup:
+    def regroup(
+        cls,
+        groups: Sequence[LaneGroup],
+        numbers: Sequence[int],
+        used: int | None = None,
+        half_lives: Mapping[int, float] | None = None,
+        share_counts: bool = False,
+    ) -> LaneGroup:
         """Return some settings of several groups, which have all learned the same rows, as one group.
 
-        `used`: coordinates are used one after the other, and those from this one on are not yet.
+        `used`: coordinates are used one after the other, and those from this one on are not yet. `half_lives`: by their
+        place in `numbers`, of settings that have none so far. `share_counts`: what evidence counts is that of the old
+        groups, not a copy; one of them all may count rows then.
         """
         group_of = {number: group for group in groups for number in group.numbers}
         parts = [(group_of[number].lanes, group_of[number].state, group_of[number]._lane(number)) for number in numbers]
-        return cls(*Lanes.picked(parts, used), groups[0]._scale, numbers)
+        return cls(*Lanes.picked(parts, used, half_lives, share_counts), groups[0]._scale, numbers)
 
     def renumber(self, coordinates: NDArray[np.integer[Any]], first: int) -> None:
         """Number coordinates anew: these become first, first + 1, ... All others are zero, and are forgotten."""
@@ -435,17 +472,6 @@ class LaneGroup:
         if largest is not None:
             largest = np.concatenate([np.zeros(first, np.float32), largest[coordinates]])
         self.state = self.state._replace(table=table, having=having, largest=largest)
-
-    def fade(self, number: int, half_life: float, slots: slice) -> None:
-        """Give a setting that has none a half-life; only these coordinates are used so far."""
-        lane = self._lane(number)
-        change: dict[str, Any] = {"half_life": half_life}  # which all learners that have lanes know
-        learner = dataclasses.replace(self.lanes.learners[lane], **change)
-        factors = _native.half_life_units(float(self.state.counts.sum()), half_life)
-        for column, factor in zip(self.lanes.columns(lane), factors, strict=True):
-            self.state.table[slots, column] *= np.float32(factor)
-        self.lanes = Lanes([*self.lanes.learners[:lane], learner, *self.lanes.learners[lane + 1 :]])
-        self._kernel = LaneKernel(self.lanes)
 
     def learner(self, number: int) -> Learner:
         """Return a setting."""

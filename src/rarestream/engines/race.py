@@ -15,7 +15,7 @@ none of them can learn is refused, as a Single refuses it: no lane learns it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from rarestream.engines.arrays import Arrays
 from rarestream.engines.base import Engine, GroupEngine, Learned, out_of_memory, overflow
 from rarestream.engines.choice import Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN, CompactSlots
-from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores
+from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores, with_half_life
 from rarestream.engines.latest import FIRST_LOOK, WINDOW, LatestRows, dropped_out, rows_up_to
 from rarestream.engines.merging import Change, rules_of
 from rarestream.engines.single import Single
@@ -42,7 +42,7 @@ from rarestream.threads import run_all, run_beside
 
 LATER_LOOK = Schedule(first=1 << 16, factor=2)  # when settings are compared after the cut
 MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes
-WIDE_BYTES = 1 << 26  # of memory that the lanes use; above, their number is cut sooner
+WIDE_BYTES = 1 << 26  # of memory that all settings would use; above, the race is cut sooner, and may end sooner
 THREAD_NUMBERS = 1 << 19  # numbers that a block changes in the lanes: for less, a thread is not worth it
 SCORED = 1 << 16  # rows that are scored at once
 PORTION = 1 << 14  # slots whose weights are computed at once: these stay in a core's cache
@@ -135,9 +135,14 @@ class Race(GroupEngine):
         return min(UNSEEN + self.compact.room + SPARE, self._max_slots)
 
     @property
+    def _kept(self) -> int:
+        """The number of settings that continue, now that they have been compared."""
+        return self._plan.kept_after(self.raced, self.choice.decided, self._is_wide, self.choice.close)
+
+    @property
     def _is_wide(self) -> bool:
-        """Whether the lanes use much memory, for features that they have learned: those are also in a file."""
-        most = WIDE_BYTES // self._lane_bytes
+        """Whether all settings would use much memory, for features that were learned: those are also in a file."""
+        most = WIDE_BYTES // Lanes(self._plan.candidates).bytes
         if self._used.stop <= most:
             return False
         state = self._groups[0].state
@@ -211,7 +216,7 @@ class Race(GroupEngine):
             self.choice = choose(*compared)
         elif self._latest.count >= min(self.raced, WINDOW):  # else groups learned rows, and compared on others
             self.choice = Choice.alone(0, len(self.candidates))
-        number = 1 if rest is None else self._plan.kept_after(self.raced, self.choice.decided, self._is_wide)
+        number = 1 if rest is None else self._kept
         while number > 1:
             if number < len(self.candidates):
                 self._cut(number)
@@ -226,34 +231,43 @@ class Race(GroupEngine):
         fading = any(learner.settings.get("half_life") for learner in self.candidates)
         half_lives = () if fading or number < self._plan.kept else self._plan.half_lives
         best = self.choice.best(number - len(half_lives))
-        self._continue_with([*best, *[self.choice.leader] * len(half_lives)])
-        copies = range(len(best), len(self.candidates))
-        for copy, half_life in zip(copies, half_lives, strict=True):
-            group = next(group for group in self._groups if copy in group.numbers)
-            group.fade(copy, half_life, self._used)
-            self.candidates[copy] = group.learner(copy)
+        copies = dict(zip(range(len(best), number), half_lives, strict=True))
+        self._continue_with([*best, *[self.choice.leader] * len(copies)], copies)
 
-    def _continue_with(self, chosen: Sequence[int]) -> None:
-        """Drop all settings but these; one that is there twice is copied."""
-        chosen = list(chosen)
+    def _continue_with(self, chosen: Sequence[int], half_lives: Mapping[int, float] | None = None) -> None:
+        """Drop all settings but these; one that is there twice is copied.
+
+        `half_lives`: what some get that have none, by their new numbers.
+        """
+        chosen, half_lives = list(chosen), half_lives or {}
         self.candidates = [self.candidates[number] for number in chosen]
+        for number, half_life in half_lives.items():
+            self.candidates[number] = with_half_life(self.candidates[number], half_life)
         self._lane_bytes = Lanes(self.candidates).bytes
         self.choice = self.choice.among(chosen)
         self._latest.keep(chosen)
-        self._regroup(chosen)
+        self._regroup(chosen, half_lives)
 
     def _divide(self) -> None:
         """Divide the lanes between the cores."""
         if [group.numbers for group in self._groups] != [list(part) for part in self._parts()]:
             self._regroup(range(len(self.candidates)))
 
-    def _regroup(self, chosen: Sequence[int]) -> None:
+    def _regroup(self, chosen: Sequence[int], half_lives: Mapping[int, float] | None = None) -> None:
         """Continue with the settings that the groups have under these numbers; they are numbered anew."""
+        self._shared_counts()
         old, self._groups = self._groups, []
         for part in self._parts():
-            group = LaneGroup.regroup(old, [chosen[number] for number in part], self._used.stop)
+            faded = {part.index(number): rows for number, rows in (half_lives or {}).items() if number in part}
+            group = self._regrouped(old, [chosen[number] for number in part], faded)
             group.numbers = list(part)
             self._groups.append(group)
+
+    def _regrouped(
+        self, groups: Sequence[LaneGroup], numbers: Sequence[int], half_lives: Mapping[int, float] | None = None
+    ) -> LaneGroup:
+        """Return some settings as one group, which counts in place of the others what all share."""
+        return LaneGroup.regroup(groups, numbers, self._used.stop, half_lives, share_counts=True)
 
     def _parts(self) -> list[range]:
         """Return which settings learn on which core, a register of lanes or more on each; that changes no bit."""
@@ -297,9 +311,11 @@ class Race(GroupEngine):
         prepared = self.compact.prepared(block, self._groups[0].slots, counts, self._groups[0].state.counts)
         finish = _nothing
         if many and block.sealed:
-            finish = run_beside(prepared.prepare)
+            # Where lanes leave a core to the preparation, it also touches the memory of new features for them.
+            tables = [group.state.table for group in self._groups if len(self._groups) < cores()]
+            finish = run_beside(lambda: prepared.prepare(tables))
         else:  # rows that are not sealed are checked before any is learned
-            prepared.prepare()
+            prepared.prepare([])
         try:
             while True:
                 behind = [place for place in places if place.rows < len(block)]
@@ -424,7 +440,7 @@ class Race(GroupEngine):
         """Return all lanes as one group, which becomes the only one."""
         if len(self._groups) > 1:
             numbers = sorted(number for group in self._groups for number in group.numbers)
-            self._groups = [LaneGroup.regroup(self._groups, numbers, self._used.stop)]
+            self._groups = [self._regrouped(self._groups, numbers)]
         return self._groups[0]
 
     def _columns(self, group: LaneGroup) -> list[int]:
@@ -494,7 +510,7 @@ class Race(GroupEngine):
         compared = self._latest.compared(2 * len(block))  # so that all of these rows count
         self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
         scores = self.choice.mixed(lane_scores)
-        number = self._plan.kept_after(self.raced, self.choice.decided, self._is_wide)
+        number = self._kept
         if number == 1:
             return self._single(), scores
         if number < len(self.candidates):
@@ -519,7 +535,7 @@ class Race(GroupEngine):
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
         used = self._used
-        group = LaneGroup.regroup(self._groups, range(len(self.candidates)), used.stop)
+        group = self._regrouped(self._groups, range(len(self.candidates)))
         state = group.state
         choice: Arrays = {"shares": self.choice.shares, "order": np.array(self.choice.order, np.int32)}
         extra = {"means": state.means, **choice, **self._latest.dump()}
@@ -542,7 +558,7 @@ class Race(GroupEngine):
         count = len(self.candidates)
         self.raced, lead = file_arrays.load_race(arrays, count, self._plan.rows if self._plan.keep == 1 else None)
         arrays = self._with_slots(arrays, min(n_features, self.slots))
-        group = LaneGroup.regroup(self._groups, range(count), self._used.stop)
+        group = self._regrouped(self._groups, range(count))
         state, layout = group.state, group.lanes.layout
         file_arrays.load_table(arrays, state.table, layout, group.slots)
         roots = [group.lanes.columns(lane)[1] for lane in range(count)]

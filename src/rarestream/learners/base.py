@@ -81,9 +81,14 @@ class RacePlan(NamedTuple):
     half_lives: Sequence[float] = ()  # those that copies of the leading setting have, which join at the cut
     early: int = 1 << 16  # rows after which the race may end earlier, if it is decided by then
 
-    def kept_after(self, rows: int, decided: bool = False, wide: bool = False) -> int:
-        """Return how many settings continue after so many rows; `decided`: few of them may still be the best one."""
-        if rows >= self.rows or (decided and self.keep == 1 and rows >= self.early):
+    def kept_after(self, rows: int, decided: bool = False, wide: bool = False, close: bool = False) -> int:
+        """Return how many settings continue after so many rows.
+
+        `decided`: few of them may still be the best one; `wide`: there are so many features that all settings take much
+        memory; `close`: no setting is likely to be much better than the leading one.
+        """
+        ends = (decided and rows >= self.early) or (wide and close and rows >= self.cut_wide)
+        if rows >= self.rows or (ends and self.keep == 1):
             return self.keep
         return max(self.kept, self.keep) if rows >= (self.cut_wide if wide else self.cut) else len(self.candidates)
 

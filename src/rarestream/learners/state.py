@@ -104,29 +104,31 @@ def zeros(
     `stacked`: column by column in memory. `few`: hardly any entry will be written to. `in_order`: entries will be
     written one after the other.
 
-    NumPy asks for pages of 2 MB, which are quicker to touch and to look up; arrays start with such a page. In one of
-    gigabytes a few scattered numbers would fill as many of these as there are: there, pages are of 4 KB.
+    Large arrays get pages of 2 MB, which are quicker to touch and to look up, and start with such a page. In one of
+    gigabytes a few scattered numbers would fill as many of these as there are: there, pages are of 4 KB. Not the memory
+    that NumPy may take, which the program has used before: that is cleared as a whole.
     """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     order: Any = "F" if stacked else "C"
-    if (size < HUGE or in_order) and not (few and size):
-        if size < 2 * LARGE_PAGE:
-            return np.zeros(shape, kind, order)
-        room = np.zeros(size + LARGE_PAGE, np.uint8)
-        skip = -room.ctypes.data % LARGE_PAGE
-        return room[skip : skip + size].view(kind).reshape(shape, order=order)
+    large = (size < HUGE or in_order) and not few
+    if size == 0 or (large and size < 2 * LARGE_PAGE):
+        return np.zeros(shape, kind, order)
+    room = size + LARGE_PAGE if large else size
     try:
         if hasattr(mmap, "MAP_PRIVATE"):
-            plain = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            memory = mmap.mmap(-1, room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         else:  # Windows
-            plain = mmap.mmap(-1, size)
+            memory = mmap.mmap(-1, room)
     except (OSError, OverflowError) as error:
         raise MemoryError(f"no room for {size} bytes") from error
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+    advice = "MADV_HUGEPAGE" if large else "MADV_NOHUGEPAGE"
+    if hasattr(mmap, advice):
         with suppress(OSError):  # a kernel built without huge pages
-            plain.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(plain, kind).reshape(shape, order=order)
+            memory.madvise(getattr(mmap, advice))
+    found = np.frombuffer(memory, np.uint8)
+    skip = -found.ctypes.data % LARGE_PAGE if large else 0
+    return found[skip : skip + size].view(kind).reshape(shape, order=order)
 
 
 def placed(at: NDArray[Any], values: NDArray[Any], slots: int) -> NDArray[Any]:
