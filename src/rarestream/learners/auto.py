@@ -20,11 +20,11 @@ as well as the leader, as far as the rows can tell, count as much. A sum of line
     then              `keep`; by default one, the leader, which starts from the weights of the mixture
 
 The race ends after 65,536 rows or twice as many, if at most two settings, the leader included, still count in the
-mixture. Where 24 settings take more than 64 MB it also ends at the first comparison from 2,048 rows on at which none is
-likely to be better by .0005: A_j + e_jb < A_b + .0005 for all j. With `keep` > 1 it never ends: settings are compared
-every 131,072 rows, on these, and the mixture follows a stream that drifts. With a `budget` B, six settings of
-DualAveraging that are good at small sizes race, each with that budget, up to 16,384 rows (`Auto.small_candidates`); the
-leading one scores alone, as a mixture would have more weights.
+mixture. Where 24 settings take more than 64 MB it also ends after 2,048, 4,096 or 8,192 rows, if none is likely to be
+better by .0005: A_j + e_jb < A_b + .0005 for all j. With `keep` > 1 it never ends: settings are compared every 131,072
+rows, on these, and the mixture follows a stream that drifts. With a `budget` B, six settings of DualAveraging that are
+good at small sizes race, each with that budget, up to 16,384 rows (`Auto.small_candidates`); the leading one scores
+alone, as a mixture would have more weights.
 
 The model's progressive AUC is that of the present mixture, on the latest 131,072 rows before the last comparison and
 all rows since. The race also goes on with fewer settings before a row with so many new features that the lanes would

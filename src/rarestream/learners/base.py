@@ -87,7 +87,7 @@ class RacePlan(NamedTuple):
         `decided`: few of them may still be the best one; `wide`: there are so many features that all settings take much
         memory; `close`: no setting is likely to be much better than the leading one.
         """
-        ends = (decided and rows >= self.early) or (wide and close and rows >= self.cut_wide)
+        ends = (decided and rows >= self.early) or (wide and close and self.cut_wide <= rows < self.cut)
         if rows >= self.rows or (ends and self.keep == 1):
             return self.keep
         return max(self.kept, self.keep) if rows >= (self.cut_wide if wide else self.cut) else len(self.candidates)
