@@ -189,7 +189,7 @@ def _move(
     into: NDArray[Any],
     factors: NDArray[np.float32] | None = None,
 ) -> None:
-    """Copy columns of several tables, as if these stood side by side, each times its factor into one of zeros."""
+    """Copy columns of several tables, as if these stood side by side, each times its factor, into one of zeros."""
     wanted = np.asarray(columns, np.int32)
     if factors is None:
         factors = np.ones(len(wanted), np.float32)
@@ -455,7 +455,7 @@ class LaneGroup:
 
         `used`: coordinates are used one after the other, and those from this one on are not yet. `half_lives`: by their
         place in `numbers`, of settings that have none so far. `share_counts`: what evidence counts is that of the old
-        groups, not a copy; one of them all may count rows then.
+        groups, not a copy: only one of all these groups may count rows from then on.
         """
         group_of = {number: group for group in groups for number in group.numbers}
         parts = [(group_of[number].lanes, group_of[number].state, group_of[number]._lane(number)) for number in numbers]
