@@ -24,7 +24,7 @@ from rarestream import _native
 from rarestream.metrics.paired import Standings
 
 MIN_CLASS_ROWS = 30  # rows of the rarer class that a choice needs
-CLOSE = 2  # settings that may still count when a race is decided
+FEW = 2  # settings that may still count when a race is decided
 LITTLE = 0.0005  # of AUC
 
 
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
     leader: int
     shares: NDArray[np.float64]  # what the score of each setting is multiplied by in the mixture
     order: Sequence[int]  # the settings, the best first
-    decided: bool = False  # whether at most CLOSE settings rank about as well as the leading one, itself included
+    decided: bool = False  # whether at most FEW settings rank about as well as the leading one, itself included
     close: bool = False  # whether no setting is ahead of the leading one by LITTLE, even with one standard error more
 
     @classmethod
@@ -124,7 +124,7 @@ def choose(standings: Standings, scores: NDArray[np.float32]) -> Choice:
     counts[spread == 0] = 0.0
     factors = np.divide(spread[leader], spread, out=np.zeros(len(spread)), where=spread > 0)
     order = np.argsort(standings.errors(0) - standings.aucs, kind="stable")
-    decided = int(np.count_nonzero(counts)) <= CLOSE
+    decided = int(np.count_nonzero(counts)) <= FEW
     close = bool((standings.aucs + errors < standings.aucs[leader] + LITTLE).all())
     return Choice(leader, counts / counts.sum() * factors, order.tolist(), decided, close)
 
