@@ -36,7 +36,9 @@ class PreparedRows {
 
     std::vector<std::int64_t> copied_indptr_;
     const std::int64_t* indptr_;
-    std::int64_t size_, used_;
+    std::int64_t size_;  // rows whose entries are where they should be
+    std::int64_t stop_;  // of these, rows up to one that cannot be prepared, once that is known: others may read it then
+    std::int64_t used_;
     PooledArray<float> memory_;
     std::int32_t* slots_;
     EvidenceArrays evidence_;
@@ -63,12 +65,12 @@ public:
             copied_indptr_.assign(indptr_, indptr_ + size_ + 1);
             indptr_ = copied_indptr_.data();
         }
-        std::int64_t valid = 0;  // rows whose entries are where they should be
+        std::int64_t valid = 0;
         if (indptr_[0] == 0)
             while (valid < size_ && indptr_[valid] <= indptr_[valid + 1] &&
                    indptr_[valid + 1] <= static_cast<std::int64_t>(n))
                 ++valid;
-        size_ = valid;
+        stop_ = size_ = valid;
         static_assert(sizeof(float) == sizeof(std::int32_t), "slots and numbers share memory");
         const std::size_t room = std::max(n, ROOM) + PAST;
         memory_ = pooled<float>(4 * room);
@@ -87,37 +89,37 @@ public:
         SlotTable table(slot_of_.data(), std::min<std::size_t>(limit, INT32_MAX), features_.data(),
                         std::min(features_.size(), static_cast<std::size_t>(room_)), used_, true);
         double counts[2] = {counts_[0], counts_[1]};
-        bool all = true;
         // Some rows are counted once the next ones have slots, as what they count is loaded that far ahead.
-        for (std::int64_t counted = 0, known = 0; counted < size_;) {
+        for (std::int64_t counted = 0, known = 0; counted < stop_;) {
             const std::int64_t to_count = known;
-            if (known < size_) {
+            if (known < stop_) {
                 std::int64_t stop = known + 1;
-                while (stop < size_ && indptr_[stop] - indptr_[known] < TOGETHER) ++stop;
+                while (stop < stop_ && indptr_[stop] - indptr_[known] < TOGETHER) ++stop;
                 const auto found =
                     static_cast<std::int64_t>(table.find(indices_.data(), static_cast<std::size_t>(indptr_[known]),
                                                          static_cast<std::size_t>(indptr_[stop]), slots_));
-                all = found == indptr_[stop];
-                while (indptr_[stop] > found) --stop;
+                if (found < indptr_[stop]) {
+                    while (indptr_[stop] > found) --stop;
+                    stop_ = stop;
+                }
                 for (const LaneTable& one : tables) touch(one, used_ + 1, table.used() + 1);
                 used_ = table.used();
                 known = stop;
-                if (!all) size_ = known;
             }
-            const std::int64_t stop = known == size_ ? known : to_count;
+            const std::int64_t stop = known == stop_ ? known : to_count;
             count_rows(counted, stop, known, counts);
             counted = stop;
-            if (all) ready_.store(indptr_[counted], std::memory_order_release);
+            ready_.store(indptr_[counted], std::memory_order_release);
         }
         done_.store(true, std::memory_order_release);
-        if (!all) ready_.store(-1, std::memory_order_release);
+        if (stop_ < size_) ready_.store(-1, std::memory_order_release);
     }
 
     // Uncounts the rows from one on; no other thread may use them.
     void take_back(std::int64_t row) {
         if (!having_) return;
         Pair<float>* const having = pairs();
-        for (std::int64_t i = size_ - 1; i >= row; --i) {
+        for (std::int64_t i = stop_ - 1; i >= row; --i) {
             if (importances_ && !(importances_->data()[i] > 0)) continue;
             const bool positive = labels_.data()[i] > 0;
             for (std::int64_t p = indptr_[i]; p < indptr_[i + 1]; ++p) {
@@ -134,16 +136,21 @@ public:
             const double h = importances_ ? importances_->data()[i] : 1.0;
             if (h > 0) counts[labels_.data()[i] > 0 ? 0 : 1] += h;
         }
-        count_rows(row, size_, size_, counts);
+        count_rows(row, stop_, stop_, counts);
     }
 
     // The rows from one on, which become ready one after the other if they are not all.
     RowsView view(std::int64_t row) const {
-        RowsView rows{indptr_, slots_, values_.data(), labels_.data(), importances_ ? importances_->data() : nullptr,
-                      size_};
+        const bool done = done_.load(std::memory_order_acquire);
+        RowsView rows{indptr_,
+                      slots_,
+                      values_.data(),
+                      labels_.data(),
+                      importances_ ? importances_->data() : nullptr,
+                      done ? stop_ : size_};
         rows.first = row;
         rows.evidence = has_evidence() ? &evidence_ : nullptr;
-        rows.ready = done_.load(std::memory_order_acquire) ? nullptr : &ready_;
+        rows.ready = done ? nullptr : &ready_;
         return rows;
     }
 
