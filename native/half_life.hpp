@@ -38,11 +38,12 @@ inline double period_of(double t, double half_life) { return std::floor(t / (PER
 struct DecayedUnits {
     double root, per_root, per_s;  // sqrt(s), 1 / sqrt(s), 1 / s
 
-    DecayedUnits(double t, double half_life) {
+    DecayedUnits(double t, double half_life) : DecayedUnits(exponential(log_per_root(t, half_life))) {}
+    explicit DecayedUnits(double per_root_) : root(1 / per_root_), per_root(per_root_), per_s(per_root_ * per_root_) {}
+
+    static double log_per_root(double t, double half_life) {
         const double periods = t / (PERIOD * half_life);
-        per_root = exponential((periods - std::floor(periods)) * (PERIOD / 2 * LOG_2));
-        root = 1 / per_root;
-        per_s = per_root * per_root;
+        return (periods - std::floor(periods)) * (PERIOD / 2 * LOG_2);
     }
 
     // q: the power of weights.

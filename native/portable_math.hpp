@@ -34,6 +34,19 @@ inline double exponential(double x) {
     return p * power;
 }
 
+// exponential(x) of N numbers from 0 to 700, bit for bit: a loop without branches, which becomes vectors.
+template <int N>
+inline void exponentials(const double (&x)[N], double (&out)[N]) {
+    for (int i = 0; i < N; ++i) {
+        const auto k = static_cast<std::int32_t>(x[i] * 1.4426950408889634 + 0.5);
+        const double p = exponential_of_rest(x[i], static_cast<double>(k));
+        const std::uint64_t bits = static_cast<std::uint64_t>(k + 1023) << 52;
+        double power;
+        std::memcpy(&power, &bits, sizeof power);
+        out[i] = p * power;
+    }
+}
+
 // For x > 0 and not denormal.
 inline double logarithm(double x) {
     std::uint64_t bits;

@@ -47,8 +47,10 @@ public:
 template <>
 class LaneDecay<true> {
     static constexpr double NEVER = 1e300;
-    struct Group {  // lanes with the same half-life
+    static constexpr int AHEAD = 8;  // rows whose units are computed together
+    struct Group {                   // lanes with the same half-life
         double half_life, period = -1;
+        double per_root[AHEAD];  // of the units at `times_`
         int count = 0, lanes[MAX_LANES];
     };
 
@@ -59,6 +61,8 @@ class LaneDecay<true> {
     int group_count_ = 0;
     double time_ = -1, importance_ = -1;
     double next_period_ = -1;  // the time until which no lane comes to a new period
+    double times_[AHEAD];      // of the next rows, if each counts as one
+    int found_ = AHEAD;        // the next of these
 
     template <class Function>
     RARESTREAM_ALWAYS_INLINE void each_group(Function&& f) {
@@ -93,10 +97,26 @@ class LaneDecay<true> {
 
     RARESTREAM_ALWAYS_INLINE double now() const { return state_.counts[0] + state_.counts[1]; }
 
+    // Computes the units at this time and, if the last row counted as one, those of more such rows.
+    __attribute__((noinline)) void find_units(double t) {
+        found_ = t - time_ == 1 ? 0 : AHEAD - 1;
+        for (int i = found_; i < AHEAD; ++i) times_[i] = t + (i - found_);
+        each_group([&](Group& group) {
+            double logs[AHEAD];
+            for (int i = found_; i < AHEAD; ++i) logs[i] = DecayedUnits::log_per_root(times_[i], group.half_life);
+            if (found_ == 0)
+                exponentials(logs, group.per_root);
+            else
+                group.per_root[found_] = exponential(logs[found_]);
+        });
+    }
+
     RARESTREAM_ALWAYS_INLINE void set_units(double t) {
+        if (found_ == AHEAD || times_[found_] != t) find_units(t);
+        const int found = found_++;
         time_ = t;
         each_group([&](const Group& group) RARESTREAM_INLINE_LAMBDA {
-            const DecayedUnits units(t, group.half_life);
+            const DecayedUnits units(group.per_root[found]);
             for (int i = 0; i < group.count; ++i) {
                 const int l = group.lanes[i];
                 const WeightSettings now(settings_, l, units);
