@@ -42,6 +42,7 @@ from rarestream.learners.state import padded, tally_of, zeros
 from rarestream.metrics import Calibration, Decision, StreamingAuc
 from rarestream.metrics.calibration import ENOUGH, checked_share
 from rarestream.metrics.kept import KeptScores
+from rarestream.metrics.progressive import ProgressiveScores
 from rarestream.metrics.rows import ScoredRows, both_classes
 from rarestream.metrics.thresholds import Wanted
 from rarestream.modelfile.codec import CALIBRATION, ChosenBy, FileParts, Saved, decode, encode
@@ -155,16 +156,17 @@ class Model:
         self.dtype = saved.dtype
         self.rows = saved.rows
         self.positives = saved.positives
-        self.progress = saved.progress
         self.order = saved.order
         self.source = saved.source
         self.pruned_from = saved.pruned_from
         self.chosen_by = saved.chosen_by
         self.decision = saved.decision
         self.calibrate, self.negatives_kept = saved.calibrate, saved.negatives_kept
-        self._calibration = saved.calibration
-        if self._calibration is None and self.calibrate and self._engine.resumable:
-            self._calibration = Calibration()
+        calibration = saved.calibration
+        if calibration is None and self.calibrate and self._engine.resumable:
+            calibration = Calibration()
+        self._progressive = ProgressiveScores(saved.progress, calibration)
+        self._one: _native.OneRow | None = None  # what learns and scores a row alone; None until it is needed
         self._metrics = saved.metrics
         self._features = saved.features
         # That of the blocks to learn, compared by identity: None for column numbers.
@@ -175,12 +177,12 @@ class Model:
     @property
     def progress(self) -> StreamingAuc:
         """Progressive AUC: that of the scores that rows had before they were first learned."""
-        return self._progress
+        return self._progressive.auc
 
     @progress.setter
     def progress(self, progress: StreamingAuc) -> None:
-        self._progress = progress
-        self._one: _native.OneRow | None = None  # what learns and scores a row alone; None until it is needed
+        self._progressive = ProgressiveScores(progress, self._progressive.calibration)
+        self._one = None
 
     @property
     def calibration(self) -> Calibration | None:
@@ -188,12 +190,12 @@ class Model:
 
         That is so with `calibrate=False`, and in files of earlier versions and pruned models until they are calibrated.
         """
-        known = self._calibration
+        known = self._progressive.calibration
         return None if known is None or (self.rows and not known.rows) else known
 
     @calibration.setter
     def calibration(self, calibration: Calibration | None) -> None:
-        self._calibration = calibration
+        self._progressive = ProgressiveScores(self._progressive.auc, calibration)
         self._one = None
 
     # -- learning and scoring
@@ -273,7 +275,7 @@ class Model:
             return learned, said
         new, new_scores = (done[since:], scores[since:]) if since else (done, scores)
         assert new.labels is not None
-        self._count(ScoredRows(new.labels, new_scores, new.importances))
+        self._progressive.count(ScoredRows(new.labels, new_scores, new.importances), self._races)
         sorted_rows = self.order.add(done.labels, positives)
         return learned, said if sorted_rows is None else [*said, SortedRowsWarning(sorted_rows)]
 
@@ -306,16 +308,12 @@ class Model:
             self._engine = engine
             engine.reserve(self._n_features)
         self._coef = None
-        self.progress = StreamingAuc()
-        if self._calibration is not None:
-            self._calibration = Calibration()
-        self._count(history)
+        self._progressive.restart(history, self._races)
 
-    def _count(self, rows: ScoredRows) -> None:
-        """Count the scores that rows had before they were learned."""
-        self.progress.count(rows)
-        if self._calibration is not None:
-            self._calibration.count(rows)
+    @property
+    def _races(self) -> bool:
+        """Whether several settings learn, which will be compared."""
+        return len(self._engine.candidates) > 1
 
     @overload
     def learn_one(
@@ -436,8 +434,9 @@ class Model:
         """Make what the next rows that come alone are learned and scored with, unless another thread learns."""
         if self._one is None and self._gate.begin_scoring():
             try:
-                numbers = None if self._calibration is None else self._calibration.numbers
-                self._one = self._engine.one_row(self._gate, self._progress._sketch, numbers, self._n_features)
+                auc, calibration = self._progressive.auc, self._progressive.calibration
+                numbers = None if calibration is None else calibration.numbers
+                self._one = self._engine.one_row(self._gate, auc._sketch, numbers, self._n_features)
             finally:
                 self._gate.end_scoring()
 
@@ -1240,7 +1239,7 @@ class Model:
             self.chosen_by,
             self.pruned_from,
             self.features,
-            self._calibration,
+            self._progressive.calibration,
             self.calibrate,
             self.negatives_kept,
             self.decision,

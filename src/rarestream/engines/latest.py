@@ -94,7 +94,9 @@ class LatestRows:
     def rows(self, choice: Choice) -> ScoredRows:
         """Return the latest rows, WINDOW or fewer, with the scores of the mixture."""
         last = slice(max(0, self.count - WINDOW), self.count)
-        return ScoredRows(self._labels[last].copy(), choice.mixed(self._scores[last]), self._importances[last].copy())
+        return ScoredRows(
+            self._labels[last].copy(), choice.mixed(self._scores[last]), _unless_ones(self._importances[last])
+        )
 
     def compared(self, raced: int) -> tuple[Standings, Scores] | None:
         """Return the settings compared on the latest rows, and the scores of these; None if there are too few.
@@ -107,8 +109,7 @@ class LatestRows:
         labels, scores = self._labels[at], self._scores[at]
         if min(np.count_nonzero(labels > 0), np.count_nonzero(labels < 0)) < MIN_CLASS_ROWS:
             return None
-        importances = self._importances[at]
-        return Standings(labels, scores, None if (importances == 1).all() else importances), scores
+        return Standings(labels, scores, _unless_ones(self._importances[at])), scores
 
     def dump(self) -> dict[str, NDArray[Any]]:
         last = slice(max(0, self.count - WINDOW), self.count)
@@ -128,6 +129,11 @@ class LatestRows:
         if not np.isin(labels, (-1, 1)).all() or (importances <= 0).any():
             raise ValueError("its rows have labels other than -1 and 1, or importances that are not positive")
         self.add(scores[:, :settings], labels, importances)
+
+
+def _unless_ones(importances: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return a copy of importances, or None if all are 1."""
+    return None if (importances == 1).all() else importances.copy()
 
 
 def _thinned(labels: NDArray[np.int8]) -> NDArray[np.intp]:
