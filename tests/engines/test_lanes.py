@@ -331,7 +331,8 @@ def test_a_lane_alone_is_written_under_other_numbers(block, seed, dtype):
 def test_rows_that_are_prepared_are_learned_bit_for_bit_as_others(scale, block, first, isa):
     """Also in two parts; and rows that were counted can be taken back, and counted again."""
     lanes, kernel = Lanes(LEARNERS), LaneKernel(Lanes(LEARNERS))
-    block, first = learnable(LEARNERS, block, scale), min(first, len(block))
+    block = learnable(LEARNERS, block, scale)
+    first = min(first, len(block))
     slots, expected = CompactSlots(FEATURES), lanes.start(FEATURES + 2, scale == "max")
     _, scores = kernel.learn(expected, slots.added(block), SCALES.index(scale), isa)
     state, compact = lanes.start(FEATURES + 2, scale == "max"), CompactSlots(FEATURES)
