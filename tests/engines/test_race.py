@@ -295,7 +295,7 @@ def test_a_choice_is_decided_where_at_most_two_settings_are_close(found, stream)
 @pytest.mark.parametrize(("features", "kept_after"), [(10, 16), (200, 32), (2000, 512)])
 def test_many_features_cut_the_number_of_settings_sooner(stream, features, kept_after):
     """At the first comparison from row 16 on at which there are more than so many; without many, at row 512."""
-    with hasty(WIDE_BYTES=200 * features), short_plan(cut=512, cut_wide=16):
+    with hasty(MANY_FEATURES=features), short_plan(cut=512, cut_wide=16):
         m = Model("auto")
         while len(m._engine.candidates) == 24:
             m.learn(stream[m.rows : m.rows + 1])
@@ -308,7 +308,7 @@ def test_many_features_cut_the_number_of_settings_sooner(stream, features, kept_
 @pytest.mark.parametrize("close", [False, True])
 def test_with_many_features_a_race_ends_where_no_setting_is_likely_to_be_much_better(stream, close):
     with (
-        hasty(WIDE_BYTES=2000),
+        hasty(MANY_FEATURES=10),
         short_plan(cut=512, cut_wide=16),
         patch.object(race, "choose", lambda *found: choose(*found)._replace(close=close)),
     ):
@@ -503,7 +503,7 @@ any_race = given(
 @any_race
 @settings(max_examples=examples(60))
 def test_where_a_block_is_cut_does_not_matter(block, rows, keep, scale, dtype, data):
-    limits = {"WINDOW": 16, "WIDE_BYTES": data.draw(st.sampled_from([1 << 11, 1 << 26]))}
+    limits = {"WINDOW": 16, "MANY_FEATURES": data.draw(st.sampled_from([10, 1 << 18]))}
     limits["THREAD_NUMBERS"] = data.draw(st.sampled_from([0, 1 << 19]))
     with hasty(**limits), short_plan(cut=20, cut_wide=8, early=24):
         whole, parts, singly = (Model(Auto(rows=rows, keep=keep), dtype=dtype, scale=scale) for _ in range(3))
@@ -525,7 +525,7 @@ def test_where_a_block_is_cut_does_not_matter(block, rows, keep, scale, dtype, d
 @settings(max_examples=examples(60))
 def test_save_load_continue_equals_continue(block, rows, keep, scale, dtype, data):
     cut = data.draw(st.integers(0, len(block)))
-    limits = {"WINDOW": 16, "WIDE_BYTES": data.draw(st.sampled_from([1 << 11, 1 << 26]))}
+    limits = {"WINDOW": 16, "MANY_FEATURES": data.draw(st.sampled_from([10, 1 << 18]))}
     with hasty(**limits), short_plan(cut=20, cut_wide=8, early=24):
         going, stopped = (Model(Auto(rows=rows, keep=keep), dtype=dtype, scale=scale) for _ in range(2))
         going.learn(block)
@@ -535,6 +535,15 @@ def test_save_load_continue_equals_continue(block, rows, keep, scale, dtype, dat
         assert stopped.to_bytes() == saved
         stopped.learn(block[cut:])
         assert same(going, stopped)
+
+
+def test_whether_all_settings_would_take_much_memory_is_as_before_in_a_race_that_was_loaded_after_its_cut():
+    with hasty(MANY_FEATURES=10), short_plan(cut=20, cut_wide=8):
+        model = Model("auto")
+        model.learn(random_block(10, 40, 5))
+        assert len(model.candidates) == 8
+        assert model._engine._is_wide
+        assert Model.from_bytes(model.to_bytes())._engine._is_wide
 
 
 @given(block=blocks(max_rows=60, importances=True), rows=st.integers(1, 40))

@@ -42,7 +42,7 @@ from rarestream.threads import run_all, run_beside
 
 LATER_LOOK = Schedule(first=1 << 16, factor=2)  # when settings are compared after the cut
 MAX_BYTES = (1 << 30) + (1 << 16)  # of memory for the lanes
-WIDE_BYTES = 1 << 26  # of memory that all settings would use; above, the race is cut sooner, and may end sooner
+MANY_FEATURES = (1 << 26) // 200  # 24 settings of so many take 64 MB; with more, a race is cut and ends sooner
 THREAD_NUMBERS = 1 << 19  # numbers that a block changes in the lanes: for less, a thread is not worth it
 SCORED = 1 << 16  # rows that are scored at once
 PORTION = 1 << 14  # slots whose weights are computed at once: these stay in a core's cache
@@ -142,13 +142,12 @@ class Race(GroupEngine):
     @property
     def _is_wide(self) -> bool:
         """Whether all settings would use much memory, for features that were learned: those are also in a file."""
-        most = WIDE_BYTES // Lanes(self._plan.candidates).bytes
-        if self._used.stop <= most:
+        if self._used.stop <= MANY_FEATURES:
             return False
         state = self._groups[0].state
         numbers = state.table if state.having is None else state.having
         words = numbers[self._used].view(np.uint64)  # which NumPy compares with 0 much more quickly
-        return int(np.count_nonzero(words if words.shape[1] == 1 else words.any(axis=1))) > most
+        return int(np.count_nonzero(words if words.shape[1] == 1 else words.any(axis=1))) > MANY_FEATURES
 
     @property
     def _used(self) -> slice:

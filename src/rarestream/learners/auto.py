@@ -14,13 +14,13 @@ where sd_j is the standard deviation of the scores s_j on these rows: about exp(
 as well as the leader, as far as the rows can tell, count as much. A sum of linear models is a linear model.
 
     rows              settings
-    up to 16,384      24; if these take more than 64 MB, only up to the first comparison from 2,048 rows on
+    up to 16,384      24; with more than 335,544 features (64 MB), only up to the first comparison from 2,048 rows on
     up to `rows`      8: the best six, the default among them, and the leader twice more, with half-lives of 65,536
                       and 262,144 rows, in case the stream drifts
     then              `keep`; by default one, the leader, which starts from the weights of the mixture
 
 The race ends after 65,536 rows or twice as many, if at most two settings, the leader included, still count in the
-mixture. Where 24 settings take more than 64 MB it also ends after 2,048, 4,096 or 8,192 rows, if none is likely to be
+mixture. With more than 335,544 features it also ends after 2,048, 4,096 or 8,192 rows, if none is likely to be
 better by .0005: A_j + e_jb < A_b + .0005 for all j. With `keep` > 1 it never ends: settings are compared every 131,072
 rows, on these, and the mixture follows a stream that drifts. With a `budget` B, six settings of DualAveraging that are
 good at small sizes race, each with that budget, up to 16,384 rows (`Auto.small_candidates`); the leading one scores
