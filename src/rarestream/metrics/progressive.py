@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 
 from rarestream.metrics.calibration import Calibration
 from rarestream.metrics.rows import ScoredRows
@@ -31,7 +31,7 @@ class ProgressiveScores:
         self._auc, self._calibration = auc, calibration
         self._waiting: list[ScoredRows] = []
         self._waiting_rows = 0
-        self._held = Lock()
+        self._held = allocate_lock()
 
     @property
     def auc(self) -> StreamingAuc:
