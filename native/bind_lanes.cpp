@@ -152,6 +152,7 @@ public:
                                       : r == 0.5 ? POWER_HALF
                                                  : POWER_OTHER;
             settings_.mean_gradient[l] = one.mean_gradient;
+            settings_.any_mean_gradient |= one.mean_gradient;
             settings_.half_lives.rows[l] = one.half_life;
             settings_.half_lives.gamma[l] = one.gamma;
             settings_.half_lives.lam[l] = one.lam;

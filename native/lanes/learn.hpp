@@ -71,18 +71,16 @@ public:
     bool exceeded(const float* scores, double length) {
         for (int g = 0; g < settings_.lanes; g += LANE_GROUP) moderate_ &= all_below(load(scores + g), MODERATE);
         const double largest = length * (2 + 3 * double(MODERATE));
-        if (moderate_ && fits(largest, settings_.any_weight_power || settings_.any_evidence, settings_.any_half_life))
-            return false;
+        if (moderate_ && fits(largest, settings_.any_mean_gradient, settings_.any_half_life)) return false;
         for (int l = 0; l < settings_.lanes; ++l) {
             const double slope = 2 + std::fabs(double(scores[l])) + std::fabs(a_[l]) + std::fabs(b_[l]);
-            const bool squared = settings_.weight_power[l] > 0 || settings_.evidence[l] > 0;
-            if (!fits(length * slope, squared, settings_.half_lives.rows[l] > 0)) return true;
+            if (!fits(length * slope, settings_.mean_gradient[l], settings_.half_lives.rows[l] > 0)) return true;
         }
         return false;
     }
 
 private:
-    // As exceeds_step_limit of learn.hpp.
+    // As exceeds_step_limit of learn.hpp: the rules that multiply z / (beta + n) by gamma are those that square steps.
     static bool fits(double step, bool squared, bool decays) {
         return (squared ? step * step : decays ? step * LARGEST_PER_ROOT : step) < STEP_LIMIT<float>;
     }

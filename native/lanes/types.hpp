@@ -35,7 +35,7 @@ struct LaneSettings {  // one number per lane; flags are 1 or 0, so that they ca
     std::int32_t power_code[MAX_LANES];
     bool mean_gradient[MAX_LANES];  // its Model multiplies z / (beta + n) by gamma, not gamma z: other last bits
     int lanes;  // a multiple of LANE_GROUP; where there are fewer settings, the last lanes repeat the first
-    bool any_l1, any_proximal, any_weight_power, any_evidence, any_other_power;
+    bool any_l1, any_proximal, any_weight_power, any_evidence, any_other_power, any_mean_gradient;
     bool group_has_logistic[MAX_LANES / LANE_GROUP];
     WeightPowers group_powers[MAX_LANES / LANE_GROUP];
     bool any_half_life;

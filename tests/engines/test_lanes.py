@@ -208,6 +208,16 @@ def test_a_row_is_refused_when_the_model_of_some_lane_refuses_it_and_numbers_sta
     assert np.isfinite(state.means).all()
 
 
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+@pytest.mark.parametrize("size", [1e5, 1e7, 1e9, 1e12, 1e14, 1e16])
+def test_a_lane_refuses_the_rows_that_its_model_refuses(learner, size):
+    block = block_of([{0: 1.0}, {0: size}], [1, -1])
+    model = Model(learner, scale="none")
+    with contextlib.suppress(DataError):
+        model.learn(block)
+    assert len(run([learner], block, "none")[2]) == model.rows
+
+
 @SCALE
 @given(block=blocks(importances=True), unseen=blocks())
 @settings(max_examples=examples(15))
