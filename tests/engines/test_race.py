@@ -223,27 +223,58 @@ def test_fewer_settings_continue_and_then_one(stream):
         assert before != m.progress.auc
 
 
+@pytest.mark.parametrize("evidence", [False, True])
 @pytest.mark.parametrize(("keep", "kept"), [(1, 8), (3, 8), (8, 8), (12, 12)])
-def test_two_of_the_settings_that_continue_are_the_leader_with_a_half_life(stream, keep, kept):
+def test_some_of_the_settings_that_continue_have_a_half_life(stream, keep, kept, evidence):
+    """The best one without evidence, whose counts do not fade, has both; the leader, if it has evidence, the shorter."""
     plan = RacePlan(CANDIDATES, 300, keep, cut=64, half_lives=(2.0**16, 2.0**18))
+    order = sorted(range(len(CANDIDATES)), key=lambda i: bool(CANDIDATES[i].settings.get("evidence")) != evidence)
+    chosen = Choice.alone(order[0], len(CANDIDATES))._replace(order=order)
     with hasty(WINDOW=64), patch.object(Auto, "race_plan", lambda self: plan):
         m = Model(Auto(rows=300, keep=keep))
-        m.learn(stream[:64])
-        *best, short, long = m._engine.candidates
-        assert len(best) == kept - 2
+        with patch.object(race, "choose", lambda *_: chosen):
+            m.learn(stream[:64])
+        best = [one for one in m._engine.candidates if not one.settings.get("half_life")]
+        copies = [one for one in m._engine.candidates if one not in best]
+        assert len(best) == kept - (3 if evidence else 2)
         assert best[0] == DEFAULT
-        assert (short.half_life, long.half_life) == (2.0**16, 2.0**18)
-        assert dataclasses.replace(short, half_life=0.0) == dataclasses.replace(long, half_life=0.0) == m.leader
+        copied = next(CANDIDATES[i] for i in order if not CANDIDATES[i].settings.get("evidence"))
+        expected = [(copied, 2.0**16), (copied, 2.0**18), *([(CANDIDATES[order[0]], 2.0**16)] if evidence else [])]
+        assert copies == [dataclasses.replace(one, half_life=rows) for one, rows in expected]
         again = Model.from_bytes(m.to_bytes())
         for one in (m, again):
             one.learn(stream[64:600])
         assert same(m, again)
         assert len(m._engine.candidates) == keep
         if keep >= 8:  # they go on, and no others join them
-            assert [learner.settings.get("half_life", 0) for learner in m._engine.candidates[-2:]] == [2.0**16, 2.0**18]
+            assert m._engine.candidates[-len(copies) :] == copies
         else:
             m.finish_race()
             assert m.learner.name in ("dual-auc", "dual-logistic", "ftrl-proximal")
+
+
+def test_with_keep_scores_have_the_spread_of_the_defaults():
+    """So that scores before and after a change of leader can be compared."""
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(4000) < 0.5, 1, -1).astype(np.int8)
+    scores = (labels[:, None] + rng.normal(size=(4000, 3))) * np.array([1.0, 20.0, 0.05])
+    scores[:, 0] += 2 * rng.normal(size=4000)  # the default ranks worst
+    scores = scores.astype(np.float32)
+    standings = Standings(labels, scores)
+    own, other = choose(standings, scores), choose(standings, scores, 0)
+    assert own.leader == other.leader != 0
+    spread = scores.std(axis=0)
+    np.testing.assert_allclose(own.shares, other.shares * spread[own.leader] / spread[0], rtol=1e-5)
+    with hasty(), patch.object(race, "choose", wraps=choose) as called:
+        rows = random_block(200, 40, 4)
+        for keep, like in ((1, None), (3, 0)):
+            m = Model(Auto(rows=10_000, keep=keep))
+            m.learn(rows)
+            assert {call.args[2] for call in called.call_args_list} == {like}
+            called.reset_mock()
+            m.finish_race()  # the leader goes on alone, and with scores of its own size
+            assert [call.args[2] for call in called.call_args_list] == [None]
+            called.reset_mock()
 
 
 LOOKS = {"FIRST_LOOK": Schedule(512, 2), "LATER_LOOK": Schedule(512, 2), "MIN_CLASS_ROWS": 30}
@@ -386,13 +417,17 @@ def test_rows_of_the_larger_class_are_thinned_before_settings_are_compared():
 
 
 def test_the_winner_ranks_better_than_the_default_on_rows_that_were_not_raced():
-    few = random_block(2600, 40, 4, seed=1, share=0.5)  # features, all of them seen often
-    auto, default = Model(Auto(rows=1024)), Model(DEFAULT)
-    for model in (auto, default):
-        model.learn(few[:1024])
-    scores = [auc(few.labels[1024:], model.learn(few[1024:])) for model in (auto, default)]
-    assert auto.learner != DEFAULT
-    assert scores[0] > scores[1] + 0.0005
+    """In the mean over streams: on one of them it is a matter of chance, too."""
+    ahead = []
+    for seed in range(1, 5):
+        few = random_block(2600, 40, 4, seed=seed, share=0.5)  # features, all of them seen often
+        auto, default = Model(Auto(rows=1024)), Model(DEFAULT)
+        for model in (auto, default):
+            model.learn(few[:1024])
+        scores = [auc(few.labels[1024:], model.learn(few[1024:])) for model in (auto, default)]
+        assert auto.learner != DEFAULT
+        ahead.append(scores[0] - scores[1])
+    assert np.mean(ahead) > 0.0005
 
 
 @pytest.mark.parametrize(("count", "kept"), [(29, 0), (30, 5)])
@@ -631,7 +666,8 @@ def test_a_row_that_some_or_all_settings_refuse_leaves_no_trace_in_these(block, 
         together = Block.of((block.indptr.copy(), block.indices.copy(), values), block.labels, block.importances)
         together = dataclasses.replace(together, indices=together.indices.copy())
     assert together.sealed == sealed
-    at_once, singly = (Model(Auto(rows=1000), scale="none") for _ in range(2))
+    # Of the width of all rows from the start: what a refused row would have added does not count.
+    at_once, singly = (Model(Auto(rows=1000), scale="none", n_features=together.width) for _ in range(2))
     with hasty(THREAD_NUMBERS=0):
         first = 0
         while first < len(together):

@@ -9,7 +9,9 @@ A mixture scores with
     sum_j u_j (sd_b / sd_j) s_j / sum_j u_j,    u_j = max(0, 1 - t_j^2 / 8)^4,    t_j = max(A_b - A_j, 0) / e_jb
 
 where sd_j is the standard deviation of the scores s_j. u is about exp(-t^2 / 2): settings that rank as well as the
-leader, as far as the rows can tell, count as much as it does, and those three standard errors behind nothing.
+leader, as far as the rows can tell, count as much as it does, and those three standard errors behind nothing. Scores
+are of the size of the leader's, which can learn on from them; or, where several settings race to the end, of the
+default's, sd_0 in place of sd_b, so that scores before and after a change of leader can be compared.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ def best_setting(standings: Standings, default: int = 0) -> int:
     return int(np.argmax(standings.aucs - standings.errors(default)))
 
 
-def choose(standings: Standings, scores: NDArray[np.float32]) -> Choice:
+def choose(standings: Standings, scores: NDArray[np.float32], like: int | None = None) -> Choice:
     """Return which settings lead on some rows, and their mixture.
 
     Parameters
@@ -112,17 +114,20 @@ def choose(standings: Standings, scores: NDArray[np.float32]) -> Choice:
         The settings compared on the rows; the default is the first.
     scores : array of shape (rows, settings)
         Their scores of these rows.
+    like : int, optional
+        The setting whose scores those of the mixture are as large as; the leader if it is not given.
     """
     leader = best_setting(standings)
     spread = _native.column_spreads(scores)
     if not spread[leader] > 0:
         return Choice.alone(leader, len(spread))
+    size = spread[leader] if like is None or not spread[like] > 0 else spread[like]
     behind, errors = np.maximum(standings.aucs[leader] - standings.aucs, 0), standings.errors(leader)
     apart = np.divide(behind, errors, out=np.where(behind > 0, 3.0, 0.0), where=errors > 0)
     counts = np.square(np.square(1 - np.minimum(np.square(apart), 8) / 8))  # u
     counts[leader] = 1.0
     counts[spread == 0] = 0.0
-    factors = np.divide(spread[leader], spread, out=np.zeros(len(spread)), where=spread > 0)
+    factors = np.divide(size, spread, out=np.zeros(len(spread)), where=spread > 0)
     order = np.argsort(standings.errors(0) - standings.aucs, kind="stable")
     decided = int(np.count_nonzero(counts)) <= FEW
     close = bool((standings.aucs + errors < standings.aucs[leader] + LITTLE).all())

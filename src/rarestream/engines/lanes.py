@@ -177,6 +177,11 @@ class Lanes:
         return picked, state
 
 
+def forgets(learner: Learner) -> bool:
+    """Return whether a learner with a half-life forgets old rows altogether: what evidence counts does not fade."""
+    return not learner.settings.get("evidence")
+
+
 def with_half_life(learner: Learner, half_life: float) -> Learner:
     """Return a learner of lanes with a half-life."""
     change: dict[str, Any] = {"half_life": half_life}  # which all learners that have lanes know

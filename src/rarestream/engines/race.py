@@ -29,7 +29,7 @@ from rarestream.engines.arrays import Arrays
 from rarestream.engines.base import Engine, GroupEngine, Learned, out_of_memory, overflow
 from rarestream.engines.choice import Choice, Schedule, choose
 from rarestream.engines.compact import UNSEEN, CompactSlots
-from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores, with_half_life
+from rarestream.engines.lanes import WIDTH, LaneGroup, Lanes, Scores, forgets, with_half_life
 from rarestream.engines.latest import FIRST_LOOK, WINDOW, LatestRows, dropped_out, rows_up_to
 from rarestream.engines.merging import Change, rules_of
 from rarestream.engines.single import Single
@@ -37,6 +37,7 @@ from rarestream.errors import DataError
 from rarestream.learners import Learner
 from rarestream.learners.base import RacePlan
 from rarestream.learners.state import COUNTS, SPARE, TALLY, Layout, zeros
+from rarestream.metrics.paired import Standings
 from rarestream.system import cores
 from rarestream.threads import run_all, run_beside
 
@@ -212,7 +213,7 @@ class Race(GroupEngine):
         self._slot_weights = None
         compared = self._latest.compared(self.raced)
         if compared is not None:
-            self.choice = choose(*compared)
+            self.choice = self._chosen(*compared, ends=rest is None)
         elif self._latest.count >= min(self.raced, WINDOW):  # else groups learned rows, and compared on others
             self.choice = Choice.alone(0, len(self.candidates))
         number = 1 if rest is None else self._kept
@@ -223,15 +224,31 @@ class Race(GroupEngine):
             if self.rows_until_decision(rest) != 0:
                 return self
             number = WIDTH if len(self.candidates) > WIDTH else 1  # the next row needs more memory than there is
+        compared = self._latest.compared(self.raced) if rest is not None and self._plan.keep > 1 else None
+        if compared is not None:
+            self.choice = self._chosen(*compared, ends=True)
         return self._single()
 
+    def _chosen(self, standings: Standings, scores: NDArray[np.float32], ends: bool) -> Choice:
+        """Return the choice on some rows; while several settings race to the end, scores have the default's spread."""
+        return choose(standings, scores, None if ends or self._plan.keep == 1 else 0)
+
     def _cut(self, number: int) -> None:
-        """Continue with the best settings, so many of them; two may be copies of the leading one in which rows fade."""
+        """Continue with the best settings, so many of them; some may be copies in which rows fade.
+
+        Those are of the best setting that then forgets old rows altogether, one for each half-life, and of the leader
+        with the shortest one.
+        """
         fading = any(learner.settings.get("half_life") for learner in self.candidates)
         half_lives = () if fading or number < self._plan.kept else self._plan.half_lives
-        best = self.choice.best(number - len(half_lives))
-        copies = dict(zip(range(len(best), number), half_lives, strict=True))
-        self._continue_with([*best, *[self.choice.leader] * len(copies)], copies)
+        lead = self.choice.leader
+        lasting = next((one for one in self.choice.order if forgets(self.candidates[one])), lead)
+        faded = [(lasting, rows) for rows in half_lives]
+        if half_lives and lasting != lead:
+            faded.append((lead, half_lives[0]))
+        best = self.choice.best(number - len(faded))
+        copies = {len(best) + place: rows for place, (_, rows) in enumerate(faded)}
+        self._continue_with([*best, *(one for one, _ in faded)], copies)
 
     def _continue_with(self, chosen: Sequence[int], half_lives: Mapping[int, float] | None = None) -> None:
         """Drop all settings but these; one that is there twice is copied.
@@ -507,7 +524,7 @@ class Race(GroupEngine):
         self._latest = LatestRows(len(self.candidates))
         self._latest.add_learned(block, lane_scores)
         compared = self._latest.compared(2 * len(block))  # so that all of these rows count
-        self.choice = Choice.alone(0, len(self.candidates)) if compared is None else choose(*compared)
+        self.choice = Choice.alone(0, len(self.candidates)) if compared is None else self._chosen(*compared, ends=False)
         scores = self.choice.mixed(lane_scores)
         number = self._kept
         if number == 1:
