@@ -131,13 +131,12 @@ def loaded(folder: Path, name: str) -> Rows:
     return protocol.load(folder, name).unit()
 
 
-def set_trial(folder: Path, names: list[str], scratch: Path, name: str, ratio: str, number: int) -> Trial | str:
-    """A trial of a data set, or why there is none."""
+def set_problem(folder: Path, name: str, ratio: str, number: int) -> Problem | str:
+    """What a trial of a data set is about, or why there is none."""
     rows = loaded(folder, name)
     wanted = None if ratio == ASIS else float(ratio)
     if wanted is not None and (rows.labels > 0).sum() <= int(wanted * (rows.labels < 0).sum()):
         return "it has no more positives than that"
-    warnings.simplefilter("ignore")
     rows, splits = protocol.trials(rows, wanted)
     split = splits[number]
     parts = [rows.take(part) for part in (split.train, split.valid, split.test)]
@@ -145,7 +144,14 @@ def set_trial(folder: Path, names: list[str], scratch: Path, name: str, ratio: s
         return "one of its parts has rows of one class only"
     blocks = [Block.of(part.X, part.labels) for part in parts]
     learned, validation, test = map(len, parts)
-    return run(Problem(blocks, learned, validation, test, progressive=False), names, scratch)
+    return Problem(blocks, learned, validation, test, progressive=False)
+
+
+def set_trial(folder: Path, names: list[str], scratch: Path, name: str, ratio: str, number: int) -> Trial | str:
+    """A trial of a data set, or why there is none."""
+    warnings.simplefilter("ignore")
+    problem = set_problem(folder, name, ratio, number)
+    return problem if isinstance(problem, str) else run(problem, names, scratch)
 
 
 # -- streams

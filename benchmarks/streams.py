@@ -62,8 +62,8 @@ def make(name: str, scale: float = 1.0, seed: int = 0) -> Stream:
     learned, validation, test = (max(1, int(scale * rows)) for rows in (recipe.rows, VALIDATION, TEST))
     rows = learned + validation + test
     if recipe.family == "avazu":
-        return Stream(_cut(shapes.rows(AVAZU, rows, shapes.SEED + seed)), learned, validation, test, None)
-    parts = list(_planted(recipe.family, learned, seed).rows(rows))
+        return Stream(cut(shapes.rows(AVAZU, rows, shapes.SEED + seed)), learned, validation, test, None)
+    parts = list(planted(recipe.family, learned, seed).rows(rows))
     blocks = [part.block for part in parts]
     log_odds = np.concatenate([part.log_odds for part in parts])[-test:]
     return Stream(blocks, learned, validation, test, auc(labels(blocks)[-test:], log_odds))
@@ -73,11 +73,13 @@ def labels(blocks: list[Block]) -> NDArray[np.int8]:
     return np.concatenate([block.labels for block in blocks if block.labels is not None])
 
 
-def _planted(family: str, rows: int, seed: int) -> Planted:
+def planted(family: str, rows: int, seed: int) -> Planted:
+    """The law of a stream of planted weights."""
     if family == "ctr":
         return Planted.plant(seed, positives=0.04, planted=120_000, strength=0.22, rarest=3e-6)
     return Planted.plant(seed, drift=max(1, rows // 4) if family == "drift" else 0)
 
 
-def _cut(block: Block) -> list[Block]:
+def cut(block: Block) -> list[Block]:
+    """Its rows in blocks."""
     return [block[start : start + BLOCK] for start in range(0, len(block), BLOCK)]

@@ -105,7 +105,7 @@ def test_settings_in_lanes_do_as_each_would_alone(name, parts):
     for point in together:
         model = Model(make_learner(method.learner, **point["params"]))
         model.learn(parts.train.balanced() if method.balanced else parts.train)
-        assert point["test_auc"] == pytest.approx(auc(parts.test.labels, model.score(parts.test)), abs=2e-3)
+        assert point["test_auc"] == pytest.approx(auc(parts.test.labels, model.score(parts.test)), abs=5e-3)
 
 
 @pytest.mark.parametrize("name", ["auto", "race"])

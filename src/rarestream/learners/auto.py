@@ -1,12 +1,12 @@
 """Auto: races many settings, scores with the best of them, and continues with fewer and fewer, in the end one.
 
-The 24 settings (`Auto.candidates`) are those of DualAveraging and FtrlProximal that ranked best on many data sets and
-streams. Each learns every row in a lane of its own. After 512, 1024, 2048, ... rows they are compared. Let A_j be the
-AUC of setting j on the scores that rows had before they were learned: all rows but the first quarter, the latest
-131,072 at most, and of the larger class four for each row of the other; and e_ij the standard error of A_i - A_j. The
-setting b with the largest A_j - e_j0 leads, where 0 is the default, DualAveraging(loss="logistic", evidence=0.5,
-proximal=0.5). With fewer than 30 of those rows in a class, the default leads. Until the next comparison the model
-scores with a mixture of the settings,
+The 24 settings (`Auto.candidates`) are of DualAveraging and FtrlProximal: the list whose mixtures ranked the validation
+rows of many data sets and streams best. Each learns every row in a lane of its own. After 512, 1024, 2048, ... rows
+they are compared. Let A_j be the AUC of setting j on the scores that rows had before they were learned: all rows but
+the first quarter, the latest 131,072 at most, and of the larger class four for each row of the other; and e_ij the
+standard error of A_i - A_j. The setting b with the largest A_j - e_j0 leads, where 0 is the default,
+DualAveraging(loss="logistic", evidence=0.5, proximal=0.5). With fewer than 30 of those rows in a class, the default
+leads. Until the next comparison the model scores with a mixture of the settings,
 
     s = sum_j u_j (sd_b / sd_j) s_j / sum_j u_j,    u_j = max(0, 1 - t_j^2 / 8)^4,    t_j = max(A_b - A_j, 0) / e_jb
 
@@ -15,15 +15,17 @@ as well as the leader, as far as the rows can tell, count as much. A sum of line
 
     rows              settings
     up to 16,384      24; with more than 335,544 features (64 MB), only up to the first comparison from 2,048 rows on
-    up to `rows`      8: the best six, the default among them, and the leader twice more, with half-lives of 65,536
-                      and 262,144 rows, in case the stream drifts
+    up to `rows`      8, in case the stream drifts: the best one without evidence also with half-lives of 65,536 and
+                      262,144 rows; the leader, if it is another, also with 65,536; and the best others, the default
+                      among them
     then              `keep`; by default one, the leader, which starts from the weights of the mixture
 
 The race ends after 65,536 rows or twice as many, if at most two settings, the leader included, still count in the
-mixture. With more than 335,544 features it also ends after 2,048, 4,096 or 8,192 rows, if none is likely to be
-better by .0005: A_j + e_jb < A_b + .0005 for all j. With `keep` > 1 it never ends: settings are compared every 131,072
-rows, on these, and the mixture follows a stream that drifts. With a `budget` B, six settings of DualAveraging that are
-good at small sizes race, each with that budget, up to 16,384 rows (`Auto.small_candidates`); the leading one scores
+mixture. With more than 335,544 features it also ends after 2,048, 4,096 or 8,192 rows, if none is likely to be better
+by .0005: A_j + e_jb < A_b + .0005 for all j. With `keep` > 1 it never ends: settings are compared every 131,072 rows,
+on these, and the mixture follows a stream that drifts. Its scores then have the spread of the default's, sd_0 in place
+of sd_b, so that they can be compared when another setting leads. With a `budget` B, six settings of DualAveraging that
+are good at small sizes race, each with that budget, up to 16,384 rows (`Auto.small_candidates`); the leading one scores
 alone, as a mixture would have more weights.
 
 The model's progressive AUC is that of the present mixture, on the latest 131,072 rows before the last comparison and
@@ -102,23 +104,27 @@ class Auto(Learner):
         """Return the settings that `auto` and `rarestream race` try, the default first."""
         logistic = partial(DualAveraging, loss="logistic")
         auc = partial(DualAveraging, loss="auc")
-        even = partial(logistic, evidence=0.5)
-        return [
-            *(even(proximal=0.5, learning_rate=rate) for rate in (1.3, 0.6, 2.6)),
-            even(proximal=1.0, learning_rate=2.6),
-            even(proximal=0.5, learning_rate=1.0, rate_power=1.0),
-            *(even(learning_rate=rate, rate_power=2.0, beta=1e-4) for rate in (0.5, 1.0, 2.0)),
-            logistic(evidence=1.0, learning_rate=0.5, rate_power=2.0, beta=1e-4),
-            logistic(evidence=1.0, proximal=0.5, learning_rate=1.3),
-            *(auc(evidence=0.5, learning_rate=rate) for rate in (0.25, 0.5)),
-            logistic(power=0.5, proximal=0.5, learning_rate=1.3),
-            *(logistic(power=1.0, proximal=0.5, learning_rate=rate) for rate in (1.3, 2.6)),
+        squares = partial(DualAveraging, rate_power=2.0, beta=1e-4)  # accumulates as AdaGrad does
+        return [  # those with evidence first: what they count is then kept once for sixteen settings side by side
+            *(logistic(evidence=0.5, proximal=0.5, learning_rate=rate) for rate in (1.3, 0.6)),
+            logistic(evidence=0.5, proximal=0.5, learning_rate=1.0, rate_power=1.0),
+            logistic(evidence=0.5, proximal=0.5, learning_rate=0.5, rate_power=1.0, power=1.0),
+            squares(loss="logistic", evidence=0.5, learning_rate=2.0),
+            squares(loss="logistic", evidence=0.5, proximal=0.5, learning_rate=0.5),
+            squares(loss="logistic", evidence=1.0, learning_rate=0.5),
+            auc(evidence=0.5, learning_rate=0.5),
+            auc(evidence=0.5, proximal=0.5, learning_rate=0.12, power=1.0),
+            auc(evidence=0.5, proximal=0.5, learning_rate=0.12, rate_power=1.0),
+            squares(loss="auc", evidence=0.5, proximal=0.5, learning_rate=0.25),
+            squares(loss="logistic", proximal=0.5, learning_rate=0.5),
+            *(logistic(proximal=0.5, learning_rate=rate, power=1.0) for rate in (1.3, 2.6)),
             logistic(proximal=1.0, learning_rate=2.6),
-            auc(power=1.0, learning_rate=0.25),
-            *(FtrlProximal(learning_rate=rate, beta=beta) for rate, beta in ((0.3, 0.1), (4.0, 1.0), (1.0, 1.0))),
             logistic(learning_rate=2.21),
             logistic(learning_rate=1.0, rate_power=2.0, beta=1e-8),
+            auc(learning_rate=0.25, power=1.0),
+            auc(proximal=1.0, learning_rate=0.5),
             *(auc(learning_rate=rate) for rate in (0.25, 0.1)),
+            *(FtrlProximal(learning_rate=rate, beta=beta) for rate, beta in ((0.3, 0.1), (4.0, 1.0), (0.6, 0.3))),
         ]
 
     @staticmethod
