@@ -1,6 +1,6 @@
 """How the settings that `auto` races were chosen: what each list of them gives on validation rows.
 
-    python benchmarks/auto_settings.py --data-dir DIR [--trials 3] [--swaps 4] [--seeds 11,12] [--jobs N]
+    python benchmarks/auto_settings.py --data-dir DIR [--trials 3] [--swaps 4] [--seeds 11,12] [--tables] [--jobs N]
 
 All settings of a pool learn every problem once, in lanes. What a race between some of them would have chosen, and how
 its mixture ranks the validation rows, follows from their scores, so that any list is tried in a moment.
@@ -12,7 +12,7 @@ found after 262,144. Half-lives, which join a race later, are left out. No test 
 Lists are improved by swaps: the setting of the pool that adds most comes in, then the one that is missed least goes.
 What a list gains is .8 times the mean over the sets and .2 times that over the streams, of which drifting ones count a
 fifth. The same swaps chosen on one half of the sets are also tried on the other half: that is the gain to expect
-elsewhere.
+elsewhere. --tables: `auto` with either list learns the tables of real_tables.py, which have no part in the choice.
 """
 
 from __future__ import annotations
@@ -31,15 +31,18 @@ from numpy.typing import NDArray
 
 import shapes
 import streams
+from machine import CACHE
 from quality import ASIS, EXAMPLE, set_problem
-from rarestream import Block, Learner, auc
+from rarestream import Auto, Block, Learner, Model, auc, read
+from rarestream.blocks import concatenate
 from rarestream.engines.choice import MIN_CLASS_ROWS, warm_up
 from rarestream.engines.latest import WINDOW, _thinned
-from rarestream.learners.auto import Auto
+from rarestream.engines.race import Race
 from rarestream.learners.dual_averaging import DualAveraging
 from rarestream.learners.ftrl_proximal import FtrlProximal
 from rarestream.metrics.paired import Standings
 from rarestream.race.fitting import ManyFits
+from real_tables import LABEL, TABLES, frame
 
 RATIOS = (ASIS, ".1", ".05")
 FAMILIES = (("demo", 300_000), ("avazu", 300_000), ("ctr", 300_000), ("drift", 300_000))
@@ -49,6 +52,7 @@ VALIDATION = 60_000  # rows of a stream
 MOST = 4_000  # validation rows of a class that count
 DRIFT = 0.2  # what a drifting stream counts
 SETS = 0.8  # what all sets count; streams the rest
+LEARNED = 0.7  # of the rows of a table
 TOO_BAD = 0.12  # AUC: settings that are so much worse than the default anywhere are not proposed
 
 Numbers = NDArray[Any]
@@ -271,6 +275,46 @@ def swap(problems: Problems, chosen: Chosen, proposed: Chosen, jobs: int) -> tup
     return [one for one in more if one != gone], more[-1], gone
 
 
+# -- tables
+
+
+def of_table(trials: int, name: str) -> tuple[str, int, list[float]]:
+    """The mean test AUC of `auto` with the list that the swaps began with, and with its own."""
+    rows, cut = frame(name), int(len(frame(name)) * LEARNED)
+    found: list[list[float]] = []
+    for trial in range(1 if TABLES[name].in_order else trials):
+        if not TABLES[name].in_order:
+            rows = rows.iloc[np.random.default_rng(trial).permutation(len(rows))].reset_index(drop=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
+        path = CACHE / f"{name}-{trial}.csv"
+        rows.to_csv(path, index=False, lineterminator="\n")
+        whole = concatenate(list(read(path, label=LABEL, positive="yes")))
+        path.unlink()
+        block = Block.of((whole.indptr, whole.indices, whole.values), whole.labels)
+        found.append([test_auc(some, block[:cut], block[cut:]) for some in (former(), Auto.candidates())])
+    return name, len(rows), list(np.mean(found, axis=0))
+
+
+def test_auc(settings: Sequence[Learner], train: Block, test: Block) -> float:
+    learner = Auto()
+    plan = learner.race_plan()._replace(candidates=settings)
+    model = Model.from_engine(Race(learner, plan, "unit", train.width, "float32"), train.width)
+    model.learn(train)
+    model.finish_race()
+    assert test.labels is not None
+    return auc(test.labels, model.score(test))
+
+
+def print_tables(trials: int, jobs: int) -> None:
+    print("\ntest AUC of auto on tables, with the list that the swaps began with and with its own")
+    gains = []
+    with ProcessPoolExecutor(jobs) as runner:
+        for name, count, (then, now) in runner.map(partial(of_table, trials), TABLES):
+            print(f"{name:15s}{count:9,d}{then:9.4f}{now:9.4f}{now - then:+9.4f}", flush=True)
+            gains.append(now - then)
+    print(f"{'mean':42s}{np.mean(gains):+9.4f}, standard error {np.std(gains, ddof=1) / len(gains) ** 0.5:.4f}")
+
+
 def described(learner: Learner) -> str:
     plain = type(learner)().settings
     words = [f"{word}={value:g}" for word, value in learner.settings.items() if word != "loss" and value != plain[word]]
@@ -283,6 +327,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--swaps", type=int, default=4)
     parser.add_argument("--seeds", type=lambda text: [int(one) for one in text.split(",")], default=[11, 12])
+    parser.add_argument("--tables", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -331,6 +376,8 @@ def main() -> None:
             gains = [on_halves[0].gains(chosen)[0], on_halves[1].gains(chosen)[0], everything.gains(chosen)[1]]
             line = "".join(f"{gain:+10.5f}" for gain in gains)
             print(f"{line}  {described(settings[new])} for {described(settings[gone])}", flush=True)
+    if options.tables:
+        print_tables(options.trials, options.jobs)
 
 
 if __name__ == "__main__":

@@ -78,9 +78,7 @@ class RacePlan(NamedTuple):
     cut: int = 1 << 14  # rows after which the best `kept` continue
     cut_wide: int = 1 << 11  # the same where there are so many features that all settings take much memory
     kept: int = 8
-    half_lives: Sequence[
-        float
-    ] = ()  # those that copies of the best settings have, which join at the cut; shortest first
+    half_lives: Sequence[float] = ()  # of copies of the best settings, which join at the cut; the shortest first
     early: int = 1 << 16  # rows after which the race may end earlier, if it is decided by then
 
     def kept_after(self, rows: int, decided: bool = False, wide: bool = False, close: bool = False) -> int:
