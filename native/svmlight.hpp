@@ -1,8 +1,8 @@
 // svmlight text to rows:  label [qid:N] [cost:W] index:value ...  # comment
 //
 // A chunk of whole lines becomes arrays; a line that breaks a rule becomes a BadRow and leaves nothing in them.
-// Ordinary pairs are parsed by svmlight_fast_pairs.hpp; anything it stops at (an exponent, qid, a comment, a fault) is
-// parsed here.
+// Most lines are parsed by svmlight_fast_lines.hpp, ordinary pairs of others by svmlight_fast_pairs.hpp; anything that
+// stops at (an exponent, qid, a comment, a fault) is parsed here.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,9 @@
 
 #include "csr.hpp"
 #include "parsed_rows.hpp"
-#include "svmlight_number.hpp"
+#include "svmlight_fast_lines.hpp"
 #include "svmlight_fast_pairs.hpp"
+#include "svmlight_number.hpp"
 
 namespace rarestream::svmlight {
 
@@ -46,8 +47,8 @@ struct Options {
 
 class Parser {
 public:
-    Parser(Options options, FastPairs fast_pairs, ParsedRows& rows)
-        : options_(options), fast_pairs_(fast_pairs), rows_(rows) {}
+    Parser(Options options, Isa isa, ParsedRows& rows)
+        : options_(options), isa_(isa), fast_pairs_(fast_pairs(isa)), rows_(rows) {}
 
     void parse(const char* text, std::size_t size) {
         // A pair and the separator after it have at least four bytes.
@@ -69,22 +70,79 @@ public:
 
 private:
     static constexpr std::size_t padding = 64;
+    static constexpr std::int64_t MOST_OTHERS = 1024;  // lines that are parsed one by one before others are tried again
     enum class Step { next, done, bad };
 
     // The lines from `at` to `end`; the last byte is a newline, and `padding` more may be read. False: stopped.
     bool lines(const char* at, const char* end) {
-        while (at != end) {
-            ++rows_.lines_read;
-            line_ = at;
-            const bool kept = row(at);
-            if (kept) keep();
-            // In any case, `at` is still in this line.
-            if (*at != '\n') at = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
-            ++at;
-            if (static_cast<std::int64_t>(rows_.bad.size()) >= options_.stop_after) return false;
+        const char* const text = at;
+        for (std::int64_t others = 1; at != end;) {
+            bool usual = false;
+            if (!usual_lines(text, at, end, usual)) return false;
+            others = usual ? 1 : std::min(2 * others, MOST_OTHERS);
+            for (std::int64_t left = others; left > 0 && at != end; --left) {
+                if (!line(at, end)) return false;
+            }
         }
         return true;
     }
+
+    // The line at `at`, which is moved past it. False: stopped.
+    bool line(const char*& at, const char* end) {
+        ++rows_.lines_read;
+        line_ = at;
+        if (row(at)) keep();
+        // In any case, `at` is still in this line.
+        if (*at != '\n') at = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+        ++at;
+        return static_cast<std::int64_t>(rows_.bad.size()) < options_.stop_after;
+    }
+
+    // Lines from `at`, which is moved past them, until several are not as most are. `usual`: whether some were.
+    bool usual_lines([[maybe_unused]] const char* text, [[maybe_unused]] const char*& at, [[maybe_unused]] const char* end,
+                     [[maybe_unused]] bool& usual) {
+#if defined(__x86_64__)
+        if (isa_ != Isa::avx2 || end - text > std::int64_t{UINT32_MAX}) return true;
+        separators_.start(text, at, end);
+        Separators::Line found;
+        for (int others = 0; others < 4 && separators_.next(found);) {
+            if (usual_line(text, at, found)) {
+                at = text + *found.newline + 1;
+                usual = true;
+                others = 0;
+            } else if (++others; !line(at, end)) {
+                return false;
+            }
+        }
+#endif
+        return true;
+    }
+
+#if defined(__x86_64__)
+    // A line whose separators are known, if it is as nearly all lines are; else nothing has changed.
+    bool usual_line(const char* text, const char* at, const Separators::Line& found) {
+        const char* const begin = at;
+        if (!fast_label(at) || text + *found.begin + 1 != at) return false;
+        const std::uint32_t* last = found.newline;
+        if (last[-1] + 1 == *last) --last;  // a blank before the newline
+        const std::ptrdiff_t n = (last - found.begin) / 2;
+        // Four pairs are parsed at once, and eight bytes before a colon are read.
+        if (n < 4 || last != found.begin + 2 * n || found.colons != n || found.begin[1] < 8) return false;
+        if (!pairs_between(text, found.begin + 1, n, options_.first_index, rows_.indices.get() + filled_,
+                           rows_.values.get() + filled_)) {
+            return false;
+        }
+        ++rows_.lines_read;
+        begin_ = filled_;
+        filled_ += n;
+        column_ = 1;
+        importance_ = 1;
+        tag_ = -1;
+        line_ = begin;
+        keep();
+        return true;
+    }
+#endif
 
     // Reads the line at `at`, which is left somewhere in it; whether it is a row to keep.
     bool row(const char*& at) {
@@ -276,7 +334,11 @@ private:
     }
 
     Options options_;
+    Isa isa_;
     FastPairs fast_pairs_;
+#if defined(__x86_64__)
+    Separators separators_;
+#endif
     ParsedRows& rows_;
     // The current row.
     const char* line_ = nullptr;
@@ -289,7 +351,7 @@ private:
 
 inline ParsedRows parse(const char* text, std::size_t size, const Options& options, Isa isa) {
     ParsedRows rows;
-    Parser(options, fast_pairs(isa), rows).parse(text, size);
+    Parser(options, isa, rows).parse(text, size);
     return rows;
 }
 

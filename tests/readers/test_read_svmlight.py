@@ -174,6 +174,61 @@ def test_avx2_and_portable_agree_on_any_bytes(text: bytes) -> None:
             assert left == right
 
 
+def assert_agree(text: bytes, **options: object) -> None:
+    try:
+        quick = parsed(text, isa="avx2", **options)
+    except ValueError:
+        pytest.skip("this machine has no AVX2")
+    for left, right in zip(quick, parsed(text, isa="portable", **options), strict=True):
+        assert left.tobytes() == right.tobytes() if isinstance(left, np.ndarray) else left == right
+
+
+@st.composite
+def lines_of_pairs(draw: st.DrawFn) -> bytes:
+    """Lines as nearly all are, among others, and with one byte or another replaced; longer than what is searched at once."""
+    values = ["1", "0", "7", "0.5", "0.123456", "2.12345678", "0.123456789", "12", "-1", "1.", ".5", "1e3"]
+    steps = st.lists(st.tuples(st.integers(1, 30_000_000), st.sampled_from(values[:6])), min_size=3, max_size=9)
+    odd = st.sampled_from(
+        ["", "# nothing", "1", "1 3:1", "1 2:0.5 1:1 3:1 9:1", "2 qid:3 4:1 5:1 6:1 7:1", "1 1:1\t2:1 3:1 4:1"]
+    )
+    found = []
+    for pairs in draw(st.lists(steps, min_size=1, max_size=12)):
+        columns = np.cumsum([step for step, _ in pairs])
+        words = [f"{column}:{value}" for column, (_, value) in zip(columns, pairs, strict=True)]
+        end = draw(st.sampled_from(["", "", "", " ", "  ", "\r", " # 3:4", f" {columns[-1] + 1}:{values[-1]}"]))
+        found.append(draw(st.sampled_from(["1", "-1", "+1", "0", "0.5"])) + " " + " ".join(words) + end)
+        if draw(st.integers(0, 5)) == 0:
+            found.append(draw(odd))
+    text = bytearray(("\n".join(found) + "\n").encode() * draw(st.sampled_from([1, 3, 40])))
+    for _ in range(draw(st.integers(0, 3))):
+        text[draw(st.integers(0, len(text) - 1))] = draw(st.sampled_from(b" :\n.0-\t#9"))
+    return bytes(text)
+
+
+@given(lines_of_pairs(), st.integers(0, 1), st.sampled_from([1, 1000]))
+@settings(max_examples=300, deadline=None)
+def test_avx2_and_portable_agree_on_lines_of_pairs(text: bytes, first: int, stop_after: int) -> None:
+    assert_agree(text, first_index=first, stop_after=stop_after)
+
+
+@pytest.mark.parametrize(
+    "other", ["", "1", "1 1:1", "1 x", "1 2:1 1:1 3:1 4:1", "1 1:1 2:1 3:1 4:1\r", "1 1:1 2:1  3:1 4:1"]
+)
+def test_avx2_and_portable_agree_wherever_another_line_is(other: str) -> None:
+    usual = "1 " + " ".join(f"{7 * i + 1}:0.12345" for i in range(20)) + "\n"
+    for before in range(0, 40, 3):
+        text = (usual * before + f"1 {'0' * before}1:1 2:1 3:1 4:1\n" + other + "\n" + usual * 40).encode()
+        assert_agree(text, stop_after=1000)
+
+
+def test_lines_with_very_many_pairs_are_read() -> None:
+    for count in (500, 16_383, 16_384, 50_000):
+        line = "1 " + " ".join(f"{i}:0.5" for i in range(1, count + 1)) + "\n"
+        text = (line + "-1 1:1 2:1 3:1 4:1\n" + line).encode()
+        assert_agree(text)
+        assert np.diff(parsed(text).indptr).tolist() == [count, 4, count]
+
+
 @given(st.lists(FLOATS, min_size=1, max_size=20), st.integers(0, 12))
 @settings(deadline=None)
 def test_decimals_of_any_length_give_the_nearest_number(numbers: list[float], digits: int) -> None:
