@@ -50,6 +50,11 @@ inline bool cpu_has_avx512() {
     static const bool has = cpu_has(1u << 16 | 1u << 17 | 1u << 31, 0xE6);
     return has;
 }
+inline bool cpu_has_vbmi2() {  // and AVX-512 for bytes
+    unsigned a, b, c, d;
+    static const bool has = cpu_has(1u << 16 | 1u << 30, 0xE6) && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c >> 6 & 1);
+    return has;
+}
 #elif defined(_MSC_VER) && defined(__x86_64__)
 // Visual Studio does not link the library that __builtin_cpu_supports needs. `features` are bits of EBX of leaf 7,
 // `registers` bits of XCR0: the registers that the system saves.
@@ -66,16 +71,25 @@ __attribute__((target("xsave"))) inline bool cpu_has(unsigned features, unsigned
 inline bool cpu_has_avx2() { return cpu_has(1u << 5, 0x6); }
 inline bool cpu_has_bmi() { return cpu_has(1u << 3 | 1u << 8, 0); }
 inline bool cpu_has_avx512() { return cpu_has(1u << 16 | 1u << 17 | 1u << 31, 0xE6); }
+inline bool cpu_has_vbmi2() {  // and AVX-512 for bytes
+    int found[4];
+    __cpuidex(found, 7, 0);
+    return cpu_has(1u << 16 | 1u << 30, 0xE6) && (found[2] >> 6 & 1);
+}
 #elif defined(__x86_64__)
 inline bool cpu_has_avx2() { return __builtin_cpu_supports("avx2"); }
 inline bool cpu_has_bmi() { return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"); }
 inline bool cpu_has_avx512() {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
+inline bool cpu_has_vbmi2() {  // and AVX-512 for bytes
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2");
+}
 #else
 inline bool cpu_has_avx2() { return false; }
 inline bool cpu_has_bmi() { return false; }
 inline bool cpu_has_avx512() { return false; }
+inline bool cpu_has_vbmi2() { return false; }
 #endif
 
 // Asks the system for pages of 2 MiB in large memory: they are faster to fill and to read. It is only a hint.

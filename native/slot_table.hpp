@@ -18,7 +18,7 @@ public:
     // for slots below `room`. `used` slots are given out, from 1 on. `add`: whether a feature that has none gets one.
     SlotTable(std::int32_t* slots, std::size_t limit, std::int32_t* names, std::size_t room, std::int64_t used, bool add)
         : slots_(slots), names_(names), limit_(static_cast<std::uint32_t>(limit)), room_(room), used_(used), add_(add),
-          far_(limit > IN_CACHE), avx2_(best_isa() == Isa::avx2) {}
+          far_(limit > IN_CACHE), avx2_(uses_avx2(best_isa())) {}
 
     std::int64_t used() const { return used_; }
 

@@ -102,7 +102,7 @@ private:
     bool usual_lines([[maybe_unused]] const char* text, [[maybe_unused]] const char*& at, [[maybe_unused]] const char* end,
                      [[maybe_unused]] bool& usual) {
 #if defined(__x86_64__)
-        if (isa_ != Isa::avx2 || end - text > std::int64_t{UINT32_MAX}) return true;
+        if (!uses_avx2(isa_) || end - text > std::int64_t{UINT32_MAX}) return true;
         separators_.start(text, at, end);
         Separators::Line found;
         for (int others = 0; others < 4 && separators_.next(found);) {
@@ -337,7 +337,7 @@ private:
     Isa isa_;
     FastPairs fast_pairs_;
 #if defined(__x86_64__)
-    Separators separators_;
+    Separators separators_{isa_ == Isa::avx512};
 #endif
     ParsedRows& rows_;
     // The current row.

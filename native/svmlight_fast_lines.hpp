@@ -1,8 +1,8 @@
 // The lines that nearly all files consist of:  label ' ' index ':' value ' ' index ':' value ...  with a label of one
-// digit, indices of one to eight digits that ascend, and values d or d.ffff of up to eight decimals. AVX2 finds the
-// separators of some kilobytes first and then takes four pairs at a time from between them: where the next pair begins is
-// known before the last one is parsed. A line that is anything else is left to the parser of single pairs, which
-// gives the same numbers: both divide a whole number that is exact, and round once.
+// digit, indices of one to eight digits that ascend, and values d or d.ffff of up to eight decimals. AVX2, or
+// AVX-512, finds the separators of some kilobytes first, and AVX2 then takes four pairs at a time from between them: where
+// the next pair begins is known before the last one is parsed. A line that is anything else is left to the parser of single
+// pairs, which gives the same numbers: both divide a whole number that is exact, and round once.
 #pragma once
 
 #include <climits>
@@ -29,7 +29,9 @@ public:
         std::uint32_t colons;          // how many of them are colons; the others are blanks
     };
 
-    Separators() : places_(pooled<std::uint32_t>(LONGEST + PIECE + ROOM)), lines_(pooled<Found>(PIECE)) {}
+    // `wide`: with AVX-512, which this machine must have; else with AVX2.
+    explicit Separators(bool wide)
+        : wide_(wide), places_(pooled<std::uint32_t>(LONGEST + PIECE + ROOM)), lines_(pooled<Found>(PIECE)) {}
 
     // Places count from `text`.
     void start(const char* text, const char* at, const char* end) {
@@ -42,7 +44,7 @@ public:
 
     // The next whole line; false if there is none, or it has other control characters or too many separators.
     // Up to 64 bytes past the end are read.
-    RARESTREAM_AVX2 bool next(Line& line) {
+    bool next(Line& line) {
         while (line_ == line_count_) {
             if (at_ >= end_ || count_ - begin_ > LONGEST) return false;
             std::memmove(places_.get(), places_.get() + begin_, (count_ - begin_) * sizeof(std::uint32_t));
@@ -63,67 +65,127 @@ private:
     static constexpr std::size_t ROOM = 32;  // what is written past the last one
 
     // Searches the next piece; false if it ends before a control character that is neither blank nor newline.
-    RARESTREAM_AVX2 bool search() {
+    bool search() { return wide_ ? search_avx512() : search_avx2(); }
+    RARESTREAM_AVX2 bool search_avx2() { return search_with<OfAvx2>(); }
+    RARESTREAM_AVX512 bool search_avx512() { return search_with<OfAvx512>(); }
+
+    template <class Vectors>
+    RARESTREAM_ALWAYS_INLINE bool search_with() {
         const char* const stop = end_ - at_ > PIECE ? at_ + PIECE : end_;
-        const __m256i blank = _mm256_set1_epi8(' '), colon = _mm256_set1_epi8(':'), line_end = _mm256_set1_epi8('\n');
         std::uint32_t* out = places_.get() + count_;
         for (; at_ < stop; at_ += 64) {
-            const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at_));
-            const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at_ + 32));
             const std::uint64_t inside = stop - at_ < 64 ? ~std::uint64_t{0} >> (64 - (stop - at_)) : ~std::uint64_t{0};
-            const std::uint64_t colons = mask(_mm256_cmpeq_epi8(a, colon), _mm256_cmpeq_epi8(b, colon)) & inside;
-            const std::uint64_t blanks = mask(_mm256_cmpeq_epi8(a, blank), _mm256_cmpeq_epi8(b, blank)) & inside;
-            const std::uint64_t low = mask(_mm256_cmpeq_epi8(_mm256_max_epu8(a, blank), blank),
-                                           _mm256_cmpeq_epi8(_mm256_max_epu8(b, blank), blank)) &
-                                      inside;
+            std::uint64_t colons, blanks, low;  // low: blanks and control characters
+            Vectors::find(at_, colons, blanks, low);
+            colons &= inside;
+            low &= inside;
             const std::uint64_t found = low | colons;
-            std::uint64_t others = low ^ blanks;
-            if (others) {
-                std::uint64_t newlines = mask(_mm256_cmpeq_epi8(a, line_end), _mm256_cmpeq_epi8(b, line_end)) & inside;
+            if (const std::uint64_t others = low & ~blanks) {
+                std::uint64_t newlines = Vectors::newlines(at_) & inside;
                 if (others != newlines) {
                     count_ = static_cast<std::size_t>(out - places_.get());
                     return false;
                 }
                 std::uint32_t before = 0;
-                for (; newlines; newlines = _blsr_u64(newlines)) {
-                    const std::uint64_t below = _blsmsk_u64(newlines);
-                    const auto upto = static_cast<std::uint32_t>(_mm_popcnt_u64(colons & below));
-                    const auto place = static_cast<std::uint32_t>(out - places_.get() - 1 + _mm_popcnt_u64(found & below));
+                for (; newlines; newlines &= newlines - 1) {
+                    const std::uint64_t below = newlines ^ (newlines - 1);  // the newline and what is before it
+                    const std::uint32_t upto = ones(colons & below);
+                    const auto place = static_cast<std::uint32_t>(out - places_.get()) + ones(found & below) - 1;
                     lines_[line_count_++] = {place, colons_ + upto - before};
                     colons_ = 0;
                     before = upto;
                 }
                 colons_ -= before;  // may wrap, and back again
             }
-            colons_ += static_cast<std::uint32_t>(_mm_popcnt_u64(colons));
-            out = put(found, static_cast<std::uint32_t>(at_ - text_), out);
+            colons_ += ones(colons);
+            out = Vectors::put(found, static_cast<std::uint32_t>(at_ - text_), out);
         }
         at_ = stop;
         count_ = static_cast<std::size_t>(out - places_.get());
         return true;
     }
 
-    RARESTREAM_AVX2 static std::uint64_t mask(__m256i a, __m256i b) {
-        return static_cast<std::uint32_t>(_mm256_movemask_epi8(a)) |
-               static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(b))) << 32;
+    static RARESTREAM_ALWAYS_INLINE std::uint32_t ones(std::uint64_t bits) {
+        return static_cast<std::uint32_t>(__builtin_popcountll(bits));
     }
 
-    // Writes where the bits of a mask are; twelve at once, as how many there are would be mispredicted.
-    RARESTREAM_AVX2 static std::uint32_t* put(std::uint64_t bits, std::uint32_t offset, std::uint32_t* out) {
-        std::uint32_t* const end = out + _mm_popcnt_u64(bits);
-        for (int i = 0; i < 12; ++i) {
-            out[i] = offset + static_cast<std::uint32_t>(_tzcnt_u64(bits));
-            bits = _blsr_u64(bits);
+    // A bit for each of 64 bytes; and `put` writes where the bits of a mask are, after `offset`, and some more numbers.
+    struct OfAvx2 {
+        RARESTREAM_AVX2 static void find(const char* at, std::uint64_t& colons, std::uint64_t& blanks, std::uint64_t& low) {
+            const __m256i blank = _mm256_set1_epi8(' '), colon = _mm256_set1_epi8(':');
+            const __m256i a = load(at), b = load(at + 32);
+            colons = mask(_mm256_cmpeq_epi8(a, colon), _mm256_cmpeq_epi8(b, colon));
+            blanks = mask(_mm256_cmpeq_epi8(a, blank), _mm256_cmpeq_epi8(b, blank));
+            low = mask(_mm256_cmpeq_epi8(_mm256_max_epu8(a, blank), blank),
+                       _mm256_cmpeq_epi8(_mm256_max_epu8(b, blank), blank));
         }
-        for (out += 12; out < end; out += 4) {
-            for (int i = 0; i < 4; ++i) {
+
+        RARESTREAM_AVX2 static std::uint64_t newlines(const char* at) {
+            const __m256i newline = _mm256_set1_epi8('\n');
+            return mask(_mm256_cmpeq_epi8(load(at), newline), _mm256_cmpeq_epi8(load(at + 32), newline));
+        }
+
+        // Twelve at once, then four: how many there are would be mispredicted.
+        RARESTREAM_AVX2 static std::uint32_t* put(std::uint64_t bits, std::uint32_t offset, std::uint32_t* out) {
+            std::uint32_t* const end = out + _mm_popcnt_u64(bits);
+            for (int i = 0; i < 12; ++i) {
                 out[i] = offset + static_cast<std::uint32_t>(_tzcnt_u64(bits));
                 bits = _blsr_u64(bits);
             }
+            for (out += 12; out < end; out += 4) {
+                for (int i = 0; i < 4; ++i) {
+                    out[i] = offset + static_cast<std::uint32_t>(_tzcnt_u64(bits));
+                    bits = _blsr_u64(bits);
+                }
+            }
+            return end;
         }
-        return end;
-    }
 
+        RARESTREAM_AVX2 static __m256i load(const char* at) {
+            return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+        }
+
+        RARESTREAM_AVX2 static std::uint64_t mask(__m256i a, __m256i b) {
+            return static_cast<std::uint32_t>(_mm256_movemask_epi8(a)) |
+                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm256_movemask_epi8(b))) << 32;
+        }
+    };
+
+    struct OfAvx512 {
+        RARESTREAM_AVX512 static void find(const char* at, std::uint64_t& colons, std::uint64_t& blanks,
+                                           std::uint64_t& low) {
+            const __m512i blank = _mm512_set1_epi8(' '), bytes = _mm512_loadu_si512(at);
+            colons = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(':'));
+            blanks = _mm512_cmpeq_epi8_mask(bytes, blank);
+            low = _mm512_cmple_epu8_mask(bytes, blank);
+        }
+
+        RARESTREAM_AVX512 static std::uint64_t newlines(const char* at) {
+            return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(at), _mm512_set1_epi8('\n'));
+        }
+
+        RARESTREAM_AVX512 static std::uint32_t* put(std::uint64_t bits, std::uint32_t offset, std::uint32_t* out) {
+            alignas(64) static constexpr std::uint8_t numbers[64] = {
+                0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+                44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+            // GCC 12 warns of the forms without a mask.
+            const __m512i places = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(numbers));
+            const __m512i offsets = _mm512_set1_epi32(static_cast<int>(offset));
+            const auto count = static_cast<int>(_mm_popcnt_u64(bits));
+            store(out, _mm512_maskz_extracti32x4_epi32(0xf, places, 0), offsets);
+            if (count > 16) store(out + 16, _mm512_maskz_extracti32x4_epi32(0xf, places, 1), offsets);
+            if (count > 32) store(out + 32, _mm512_maskz_extracti32x4_epi32(0xf, places, 2), offsets);
+            if (count > 48) store(out + 48, _mm512_maskz_extracti32x4_epi32(0xf, places, 3), offsets);
+            return out + count;
+        }
+
+        RARESTREAM_AVX512 static void store(std::uint32_t* out, __m128i places, __m512i offsets) {
+            _mm512_storeu_si512(out, _mm512_add_epi32(_mm512_maskz_cvtepu8_epi32(0xffff, places), offsets));
+        }
+    };
+
+    bool wide_;
     PooledArray<std::uint32_t> places_;
     PooledArray<Found> lines_;  // of the last piece
     const char *text_ = nullptr, *at_ = nullptr, *end_ = nullptr;

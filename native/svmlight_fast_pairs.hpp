@@ -246,7 +246,7 @@ RARESTREAM_AVX2 inline const char* fast_pairs_avx2(const char* at, RowBuilder& r
 
 inline FastPairs fast_pairs(Isa isa) {
 #if defined(__x86_64__)
-    if (isa == Isa::avx2) return fast_pairs_avx2;
+    if (uses_avx2(isa)) return fast_pairs_avx2;
 #endif
     (void)isa;
     return fast_pairs_portable;

@@ -90,7 +90,7 @@ RARESTREAM_AVX2 inline std::size_t find_separators_avx2(const char* at, std::siz
 
 inline FindSeparators find_separators(Isa isa) {
 #if defined(__x86_64__)
-    if (isa == Isa::avx2) return find_separators_avx2;
+    if (uses_avx2(isa)) return find_separators_avx2;
 #endif
     (void)isa;
     return find_separators_portable;

@@ -104,7 +104,7 @@ RARESTREAM_AVX2 inline void hash_names_avx2(Names& names, std::size_t count) {
 
 inline HashNames hash_names(Isa isa) {
 #if defined(__x86_64__)
-    if (isa == Isa::avx2) return hash_names_avx2;
+    if (uses_avx2(isa)) return hash_names_avx2;
 #endif
     (void)isa;
     return hash_names_portable;

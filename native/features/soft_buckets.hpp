@@ -110,7 +110,7 @@ RARESTREAM_AVX2 void soft_buckets_avx2(const Number* numbers, int size, SoftBuck
 template <class Number>
 void soft_buckets(const Number* numbers, int size, SoftBucket* found, [[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
-    if (isa == Isa::avx2) return soft_buckets_avx2(numbers, size, found);
+    if (uses_avx2(isa)) return soft_buckets_avx2(numbers, size, found);
 #endif
     soft_buckets_in_vectors(numbers, size, found);
 }

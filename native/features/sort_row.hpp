@@ -93,7 +93,7 @@ RARESTREAM_AVX2 inline bool sort_short_row_avx2(std::int32_t* indices, float* va
 
 inline SortShortRow sort_short_row(Isa isa) {
 #if defined(__x86_64__)
-    if (isa == Isa::avx2) return sort_short_row_avx2;
+    if (uses_avx2(isa)) return sort_short_row_avx2;
 #endif
     (void)isa;
     return sort_short_row_portable;
