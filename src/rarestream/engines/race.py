@@ -550,22 +550,22 @@ class Race(GroupEngine):
         return {"candidates": [{"name": learner.name, "settings": learner.settings} for learner in self.candidates]}
 
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
-        used = self._used
         group = self._regrouped(self._groups, range(len(self.candidates)))
         state = group.state
         choice: Arrays = {"shares": self.choice.shares, "order": np.array(self.choice.order, np.int32)}
         extra = {"means": state.means, **choice, **self._latest.dump()}
-        numbers, layout = state.table[used], group.lanes.layout
+        features = self.compact.features
+        order = np.argsort(features)
+        slots = UNSEEN + order
+        numbers, layout = state.table[slots], group.lanes.layout
         if state.having is not None:  # a feature may have counts and nothing else
-            numbers = np.concatenate([numbers, state.having[used]], axis=1)
+            numbers = np.concatenate([numbers, state.having[slots]], axis=1)
             layout = Layout({**layout.columns, **COUNTS})
         table = file_arrays.dump_table(numbers, layout)
-        features = self.compact.features[table.pop("index") - UNSEEN]
-        order = np.argsort(features)
         return {
             "tally": np.array([*self.tally, self.raced, self.choice.leader], np.float64),
-            "index": features[order],
-            **{name: column[order] for name, column in table.items()},
+            "index": features[order[table.pop("index")]],
+            **table,
             **file_arrays.dump_extra(extra),
             **file_arrays.dump_largest(self.largest),
         }
