@@ -23,6 +23,7 @@ from rarestream.blocks import Block
 from rarestream.engines.lanes import LaneGroup
 from rarestream.errors import DataError
 from rarestream.learners import Learner
+from rarestream.learners.auto import Auto
 from rarestream.learners.dual_averaging import DualAveraging
 from rarestream.model import Model
 from rarestream.race import Racing
@@ -280,13 +281,15 @@ class Untuned:
         """Return the curve; the point gets all numbers."""
         method = METHODS[self.unit["method"]]
         rows = dataclasses.replace(self.rows, balanced=True) if method.balanced else self.rows
-        model, curve = self._learned(method.learner(setting, len(rows.train)), rows)
+        learner = method.learner(setting, len(rows.train))
+        model, curve = self._learned(learner, rows)
         settings = {"learner": model.leader.name, **model.leader.settings}
         point.update(tried_point(settings, _judged(rows, model), curve["seconds"][-1]))
         ratios = numbers()["table2"]["sparse_ratio"].get(self.unit["dataset"])
         if ratios and self.unit["ratio"] is None:
             size = max(1, round(ratios["ftrl_auc"][0] * rows.train.n_features))
-            point["at_published_size"] = _at_size(model, size, rows)
+            limited = _with_budget(model.learner if self.unit["method"] == "race" else learner, model, size)
+            point["at_published_size"] = _at_size(model, size, limited, rows)
         return {"curve": curve}
 
     def _learned(self, learner: Learner, rows: TrialData) -> tuple[Model, CurvePoints]:
@@ -303,14 +306,23 @@ class Untuned:
         return model, curve.points(seconds)
 
 
-def _at_size(model: Model, size: int, rows: TrialData) -> dict[str, float]:
+def _with_budget(learner: Learner, model: Model, size: int) -> Learner | None:
+    """Return a learner as it is used for at most so many weights; None if it has no budget."""
+    if isinstance(learner, Auto):  # which then races other settings
+        return dataclasses.replace(learner, budget=size)
+    if isinstance(model.leader, DualAveraging):
+        return dataclasses.replace(model.leader, budget=size, evidence=0.0, half_life=0.0)  # no budget goes with these
+    return None
+
+
+def _at_size(model: Model, size: int, limited: Learner | None, rows: TrialData) -> dict[str, float]:
     """Return the AUC with so many weights: pruned to the largest, and learned on that budget."""
     train, _, test = rows.blocks
     aucs = {"nonzeros": size, "pruned_test_auc": block_auc(test, model.prune(nonzeros=size).score(test))}
-    if isinstance(model.leader, DualAveraging):
-        alike = dataclasses.replace(model.leader, budget=size, evidence=0.0, half_life=0.0)  # no budget goes with these
-        budgeted = _model(alike, rows)
+    if limited is not None:
+        budgeted = _model(limited, rows)
         budgeted.learn(train)
+        budgeted.finish_race()
         aucs["budget_test_auc"] = block_auc(test, budgeted.score(test))
     return aucs
 
