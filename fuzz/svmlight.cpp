@@ -1,4 +1,4 @@
-// libFuzzer target for the svmlight parser. Whatever the bytes are, the two instruction sets must agree, the rows must be
+// libFuzzer target for the svmlight parser. Whatever the bytes are, all instruction sets must agree, the rows must be
 // sound, cutting the text between lines must not matter, nor may comments, and no byte outside the text may be touched.
 #include <vector>
 
@@ -37,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_sound(whole, options.stop_after, size);
     for (double label : whole.labels) require(std::isfinite(label) || !options.label_required, "no label is missing");
     if (has_avx2()) require(same(whole, parsed(text, size, options, Isa::avx2)), "AVX2 and portable agree");
+    if (has_avx512()) require(same(whole, parsed(text, size, options, Isa::avx512)), "AVX-512 and portable agree");
     const std::vector<char> bare = without_comments(text, size);
     require(same_meaning(whole, parsed(bare.data(), bare.size(), options, best_isa())), "comments mean nothing");
     if (options.stop_after > 1 && size > 1) {

@@ -161,26 +161,20 @@ def test_text_written_from_rows_gives_the_rows_back(rows: list, style: int) -> N
 
 @given(st.one_of(st.binary(max_size=300), st.text("0123456789.:+-eE \t\n\r#nqidcost", max_size=300).map(str.encode)))
 @settings(max_examples=300, deadline=None)
-def test_avx2_and_portable_agree_on_any_bytes(text: bytes) -> None:
-    try:
-        quick = parsed(text, stop_after=1000, isa="avx2")
-    except ValueError:
-        pytest.skip("this machine has no AVX2")
-    slow = parsed(text, stop_after=1000, isa="portable")
-    for left, right in zip(quick, slow, strict=True):
-        if isinstance(left, np.ndarray):
-            assert left.tobytes() == right.tobytes()
-        else:
-            assert left == right
+def test_instruction_sets_agree_on_any_bytes(text: bytes) -> None:
+    assert_agree(text, stop_after=1000)
 
 
 def assert_agree(text: bytes, **options: object) -> None:
-    try:
-        quick = parsed(text, isa="avx2", **options)
-    except ValueError:
-        pytest.skip("this machine has no AVX2")
-    for left, right in zip(quick, parsed(text, isa="portable", **options), strict=True):
-        assert left.tobytes() == right.tobytes() if isinstance(left, np.ndarray) else left == right
+    """The instruction sets that this machine has give the same rows, byte for byte."""
+    slow = parsed(text, isa="portable", **options)
+    for isa in ("avx2", "avx512"):
+        try:
+            quick = parsed(text, isa=isa, **options)
+        except ValueError:
+            continue  # this machine has it not
+        for left, right in zip(quick, slow, strict=True):
+            assert left.tobytes() == right.tobytes() if isinstance(left, np.ndarray) else left == right
 
 
 @st.composite
@@ -207,14 +201,14 @@ def lines_of_pairs(draw: st.DrawFn) -> bytes:
 
 @given(lines_of_pairs(), st.integers(0, 1), st.sampled_from([1, 1000]))
 @settings(max_examples=300, deadline=None)
-def test_avx2_and_portable_agree_on_lines_of_pairs(text: bytes, first: int, stop_after: int) -> None:
+def test_instruction_sets_agree_on_lines_of_pairs(text: bytes, first: int, stop_after: int) -> None:
     assert_agree(text, first_index=first, stop_after=stop_after)
 
 
 @pytest.mark.parametrize(
     "other", ["", "1", "1 1:1", "1 x", "1 2:1 1:1 3:1 4:1", "1 1:1 2:1 3:1 4:1\r", "1 1:1 2:1  3:1 4:1"]
 )
-def test_avx2_and_portable_agree_wherever_another_line_is(other: str) -> None:
+def test_instruction_sets_agree_wherever_another_line_is(other: str) -> None:
     usual = "1 " + " ".join(f"{7 * i + 1}:0.12345" for i in range(20)) + "\n"
     for before in range(0, 40, 3):
         text = (usual * before + f"1 {'0' * before}1:1 2:1 3:1 4:1\n" + other + "\n" + usual * 40).encode()
