@@ -131,6 +131,36 @@ def test_a_safetensors_file_that_is_no_model_says_so():
         Model.from_bytes(save({"w": np.zeros(3)}, metadata={"rarestream": "[]"}))
 
 
+@given(
+    st.dictionaries(
+        st.text('abcdeéß"\\\n\x7f._0', min_size=1, max_size=8),
+        st.tuples(st.sampled_from(modelfile.DTYPES), st.lists(st.integers(0, 4), min_size=1, max_size=3)),
+        max_size=6,
+    ),
+    st.text(max_size=20),
+)
+@settings(deadline=None)
+def test_a_file_is_as_safetensors_writes_it(kinds, source):
+    from safetensors.numpy import save
+
+    arrays = {
+        name: np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape) for name, (dtype, shape) in kinds.items()
+    }
+    made = modelfile.to_bytes({"source": source}, arrays)
+    header = json.loads(made[8 : 8 + int.from_bytes(made[:8], "little")])
+    assert made == save(arrays, metadata=header["__metadata__"])
+
+
+@pytest.mark.parametrize("kind", ["resumable", "scoring"])
+@pytest.mark.parametrize("name", learner_names())
+def test_what_is_saved_is_of_one_moment(name, kind):
+    model = trained(name, scale="max")
+    expected = model.to_bytes(kind)
+    header, arrays = model._file_parts(kind)
+    model.learn(random_block(60, 20, 5))
+    assert modelfile.to_bytes(header, arrays) == expected
+
+
 HOSTILE = {
     "unsorted index": lambda h, a: a.update(index=a["index"][::-1].copy()),
     "index out of range": lambda h, a: a.update(index=a["index"] + np.int32(10**6)),

@@ -42,8 +42,8 @@ def expected(arrays: Arrays, name: str, like: NDArray[Any]) -> NDArray[Any]:
 
 
 def dump_extra(extra: Arrays) -> dict[str, NDArray[Any]]:
-    """Return extra arrays under their names in a file."""
-    return {EXTRA + name: array for name, array in extra.items()}
+    """Return copies of extra arrays under their names in a file."""
+    return {EXTRA + name: array.copy() for name, array in extra.items()}
 
 
 def load_extra(arrays: Arrays) -> dict[str, NDArray[Any]]:

@@ -165,7 +165,7 @@ class Single(GroupEngine):
     def dump(self, n_features: int) -> dict[str, NDArray[Any]]:
         state = self.state
         return {
-            "tally": state.tally,
+            "tally": state.tally.copy(),
             **file_arrays.dump_table(state.table[:n_features], self.learner.layout),
             **file_arrays.dump_extra(self.learner.dump_extra(state, n_features)),
             **file_arrays.dump_largest(state.largest),

@@ -155,7 +155,7 @@ def _scoring_arrays(engine: Engine, n_features: int) -> dict[str, NDArray[Any]]:
     ]
     empty = (np.zeros(0, np.int64), np.zeros(0, engine.weight_dtype))
     index, weight = (np.concatenate(parts) for parts in zip(empty, *chunks, strict=True))
-    arrays: dict[str, NDArray[Any]] = {"tally": engine.tally, "index": index.astype(np.int32), "weight": weight}
+    arrays: dict[str, NDArray[Any]] = {"tally": engine.tally.copy(), "index": index.astype(np.int32), "weight": weight}
     return {**arrays, **dump_largest(engine.largest)}
 
 

@@ -20,12 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarestream.errors import ModelFileError, OutputError, plain
-from rarestream.system import write_whole
+from rarestream.system import whole
 
 FORMAT = 3  # the newest; a header states the lowest one that can hold it
 KEY = "rarestream"
 LONGEST_HEADER = 100 << 20  # bytes; safetensors reads no longer one
-DTYPES = ("<f4", "<f8", "<i4", "<i8", "|i1", "|u1")
+# The types of arrays, by the names that safetensors has for them, in the order in which it has arrays in a file.
+KINDS = {"I64": "<i8", "F64": "<f8", "F32": "<f4", "I32": "<i4", "I8": "|i1", "U8": "|u1"}
+DTYPES = tuple(sorted(KINDS.values()))
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -34,7 +36,10 @@ Arrays = dict[str, NDArray[Any]]
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a header and arrays to a file, completely or not at all; ModelFileError if that fails."""
     try:
-        write_whole(path, to_bytes(header, arrays))
+        pieces = _pieces(header, arrays)
+        with whole(path) as file:
+            for piece in pieces:
+                file.write(piece)
     except OutputError as error:
         raise ModelFileError(str(error)) from error
 
@@ -74,24 +79,50 @@ def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
 
 def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return the bytes of the file of a header and arrays; ModelFileError if they cannot be stored."""
+    return b"".join(_pieces(header, arrays))
+
+
+def _pieces(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[bytes | memoryview]:
+    """Return what the file consists of; the numbers of large arrays are not copied."""
     import json
 
-    from safetensors.numpy import save
-
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    for name, array in whole.items():
+    found = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in found.items():
         if array.dtype.str not in DTYPES:
             raise ModelFileError(f"array {name!r} has dtype {array.dtype}; a model file holds {', '.join(DTYPES)}.")
     full = {"format": FORMAT, **header}
     try:
-        full["checksum"] = _checksum(full, whole)
+        full["checksum"] = _checksum(full, found)
         text = _json(full)
         sound = _as_written(json.loads(text), text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"the header cannot be written as JSON ({error}). What does model.source hold?") from None
     if not sound:
         raise ModelFileError("the header would be read back as another one: keys of model.source must be text.")
-    return bytes(save(whole, metadata={KEY: text}))
+    names = {dtype: name for name, dtype in KINDS.items()}
+    order = list(names)
+    container: dict[str, Any] = {"__metadata__": {KEY: text}}
+    numbers: list[bytes | memoryview] = []
+    end = 0
+    for name, array in sorted(found.items(), key=lambda one: (order.index(one[1].dtype.str), one[0])):
+        begin, end = end, end + array.nbytes
+        kind = names[array.dtype.str]
+        container[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+        numbers.append(_bytes_of(array))
+    start = _spelled(container)
+    start += b" " * (-len(start) % 8)
+    return [len(start).to_bytes(8, "little"), start, *numbers]
+
+
+def _spelled(container: Mapping[str, Any]) -> bytes:
+    """Return the header of a container as safetensors spells it, but for blanks at its end."""
+    import json
+
+    return json.dumps(container, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _bytes_of(array: NDArray[Any]) -> bytes | memoryview:
+    return array.reshape(-1).view(np.uint8).data if array.size else b""
 
 
 def from_bytes(data: bytes, name: str = "model") -> tuple[Header, Arrays]:
@@ -173,21 +204,20 @@ def _entries(text: bytes, name: str) -> tuple[dict[str, str], list[_Entry]]:
     """Return the metadata, and the entries of the arrays, which follow each other without a gap."""
     import json
 
-    kinds = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "I8": "|i1", "U8": "|u1"}
     try:
-        whole = json.loads(text)
-        if json.dumps(whole, separators=(",", ":"), ensure_ascii=False).encode().ljust(len(text)) != text:
+        container = json.loads(text)
+        if _spelled(container).ljust(len(text)) != text:
             raise ValueError("its header is spelled otherwise")
-        metadata = dict(whole.pop("__metadata__"))
+        metadata = dict(container.pop("__metadata__"))
         entries: list[_Entry] = []
         end = 0
-        for key, entry in whole.items():
-            if entry["dtype"] not in kinds:
+        for key, entry in container.items():
+            if entry["dtype"] not in KINDS:
                 raise ValueError(f"array {key!r} has the type {entry['dtype']!r}, which no model file has")
             shape = tuple(entry["shape"])
             if len(shape) > 4 or not all(type(axis) is int and 0 <= axis < 1 << 40 for axis in shape):
                 raise ValueError(f"array {key!r} has the shape {list(shape)}")
-            entries.append(_Entry(key, np.dtype(kinds[entry["dtype"]]), shape))
+            entries.append(_Entry(key, np.dtype(KINDS[entry["dtype"]]), shape))
             begin, end = end, end + entries[-1].size
             if entry["data_offsets"] != [begin, end]:
                 raise ValueError(f"array {key!r} is not at the offset that the arrays before it require")
@@ -212,7 +242,7 @@ def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"\n{name} {array.dtype.str} {list(array.shape)}\n".encode())
-        digest.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
+        digest.update(_bytes_of(array))
     return digest.hexdigest()
 
 
