@@ -71,8 +71,9 @@ class Reader:
 
 
 def words(text: str) -> list[str]:
-    """What a text says but for its numbers, units of time and lines of tables."""
+    """What a text says but for its numbers, units of time and speed, and lines of tables."""
     text = re.sub(r"[-+]?\d[\d.,]*(e-?\d+)?( ?(ms|s|us|min))?\b", "#", text)
+    text = re.sub(r"# [kM] rows/s", "# rows/s", text)
     return re.sub(r"[-=+]{3,}", " ", text).split()
 
 
